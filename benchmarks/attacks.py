@@ -68,12 +68,12 @@ def attacked(mechanism: Mechanism, truth: Ints, timetable: NDArray[np.bool_], se
     for p in found:
         seen["found"] += 1
         seen["holds"] += bool(p.low - 1e-9 <= own[list(p.rows)].sum() <= p.high + 1e-9)
-        seen["telling sums"] += p.telling and not p.single
-        seen["telling counts"] += p.telling and p.single
+        seen["telling sums"] += p.informative and not p.single
+        seen["telling counts"] += p.informative and p.single
     late = int(published[SINGLETON].find({"time": ["00:00"], "location": [CREMORNE]})[0])
     if not published[SINGLETON].shown[late]:
         seen["secret"] += 1
-        seen["secret told"] += any(p.telling and p.rows == (late,) for p in found)
+        seen["secret told"] += any(p.informative and p.rows == (late,) for p in found)
     findings = [
         *scale_recovery.attack(published),
         *detection.attack(published),

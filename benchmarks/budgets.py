@@ -52,7 +52,7 @@ def standings(features: FeatureDag) -> Iterator[list[str]]:
         asked = AllocationProblem(
             features, measured_features(features), Fraction(1), enough=MAX_TABLE_EPSILON
         )
-        found = BUDGETS.get(name).standing(asked)
+        found = BUDGETS.get(name).specialist_ratios(asked)
         assert found is not None
         given = allocate(features, 1, name, enough=MAX_TABLE_EPSILON)
         listed = ", ".join(f"{n} {float(e):.3g}" for n, e in given.items())

@@ -118,4 +118,4 @@ def _ways(features: FeatureDag, shares: Sequence[float] | None) -> Iterator[Post
     if shares is None:
         yield Posterior()
     for share in shares or ():
-        yield Posterior(revealed=round(share / TUNING.revealed_part * features.universe.size))
+        yield Posterior(revealed=round(share / TUNING.max_revealed_share * features.universe.size))

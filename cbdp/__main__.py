@@ -10,8 +10,10 @@ import sys
 
 if __name__ == "__main__":
     here = os.getcwd()  # noqa: PTH109 - nothing else is loaded yet
-    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-    sys.path[:] = [entry for entry in sys.path if entry not in ("", here)] + ([here] if here == own else [])
+    checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", here)] + (
+        [here] if here == checkout else []
+    )
 
     from cbdp.app.cli import main
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from cbdp.errors import InputError
 
-USUAL_MEMORY_BYTES = 2**33  # where the system does not say how much it has
+DEFAULT_MEMORY_BYTES = 2**33  # 8 GiB: where the system does not say how much it has
 ENGINE_SHARE = 0.5  # of the memory that a counting engine may hold before it spills; the rest is for what counts are kept in
-LEAST_ENGINE_MB = 250
+MIN_ENGINE_MB = 250  # megabytes that an engine is given at least, however small the machine
 SETTING = "CBDP_MEMORY_MB"  # the environment variable that sets the engine's limit
 
 
@@ -18,7 +18,7 @@ def memory_bytes(root: Path = Path("/")) -> int:
     try:
         machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        machine = USUAL_MEMORY_BYTES
+        machine = DEFAULT_MEMORY_BYTES
     return min([machine, *_group_limits(root)])
 
 
@@ -51,12 +51,12 @@ def _group_limits(root: Path) -> list[int]:
 def engine_memory_mb() -> int:
     """Megabytes that a counting engine may hold before it spills to disk.
 
-    >>> engine_memory_mb() >= LEAST_ENGINE_MB
+    >>> engine_memory_mb() >= MIN_ENGINE_MB
     True
     """
     setting = os.environ.get(SETTING, "").strip()
     if not setting:
-        return max(LEAST_ENGINE_MB, int(ENGINE_SHARE * memory_bytes()) // 10**6)
+        return max(MIN_ENGINE_MB, int(ENGINE_SHARE * memory_bytes()) // 10**6)
     if not (setting.isascii() and setting.isdigit() and int(setting[:10]) > 0 and len(setting) <= 9):
         raise InputError(
             f"the environment variable {SETTING} is {setting!r}: give the megabytes that counting may hold in memory, like 4000"

@@ -25,7 +25,6 @@ from typing import Any, Generic, TypeVar
 from cbdp.errors import CbdpError, InputError
 
 T = TypeVar("T")
-
 _HANDED: dict[tuple[str, str], Any] = {}  # (group, name) → a part that is in no table; files never add to it
 
 
@@ -47,13 +46,13 @@ class Parts(Generic[T]):
         >>> list(ROUNDINGS.known())
         ['few', 'nearest']
         """
-        others = _found(entry_points, self.group, _installed())
+        others = _registered(entry_points, self.group, _installed())
         return {**self.table, **{n: where for n, where in sorted(others.items()) if n not in self.table}}
 
     def names(self) -> tuple[str, ...]:
         return tuple(self.known())
 
-    def get(self, wanted: Any) -> T:
+    def get(self, part_or_name: Any) -> T:
         """A part by its name, as "package.module:attribute", or as it is.
 
         >>> from cbdp.solvers import SOLVERS
@@ -62,18 +61,18 @@ class Parts(Generic[T]):
         >>> SOLVERS.get(SOLVERS.get("newton")).name
         'newton'
         """
-        if isinstance(wanted, str):
+        if isinstance(part_or_name, str):
             # installed packages are searched for strangers only
-            where = self.table.get(wanted) or self.known().get(self.spelled(wanted), wanted)
+            where = self.table.get(part_or_name) or self.known().get(self.spelled(part_or_name), part_or_name)
             if ":" not in where:
-                raise self.error(self.unknown(wanted))
-            if where != wanted:
+                raise self.error(self.unknown(part_or_name))
+            if where != part_or_name:
                 return self._fitting(self._load(where))
             with _working_folder():
                 part = self._fitting(self._load(where))
-            self._remember(part, wanted)
+            self._remember(part, part_or_name)
             return part
-        part = self._fitting(wanted)
+        part = self._fitting(part_or_name)
         self._remember(part)
         return part
 
@@ -118,19 +117,19 @@ class Parts(Generic[T]):
     def spelled(self, name: str) -> str:
         """The name as its part spells it, whatever its case; a name that no part has stays as it is.
 
-        >>> Parts("solver", "", {"newton": "…"}, lambda given: given).spelled("Newton")
+        >>> Parts("solver", "", {"newton": "…"}, lambda part: part).spelled("Newton")
         'newton'
         """
         if name in self.table:
             return name
-        found = [known for known in self.names() if known.casefold() == name.casefold()]
-        return name if name in found or not found else found[0]
+        matches = [part_name for part_name in self.names() if part_name.casefold() == name.casefold()]
+        return name if name in matches or not matches else matches[0]
 
     def unknown(self, name: str) -> str:
         """What to say of a name that no part has."""
-        known = list(self.known())
+        names = list(self.known())
         return (
-            f"unknown {self.kind} {name!r}: {did_you_mean(name, known)} "
+            f"unknown {self.kind} {name!r}: {did_you_mean(name, names)} "
             "(or name one as 'package.module:attribute')"
         )
 
@@ -150,6 +149,77 @@ class Parts(Generic[T]):
             raise self.error(f"{self.kind} {where!r} cannot be loaded: {failure}") from failure
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What a configuration may say of a part's field, and a line about it."""
+
+    about: str
+    kind: str = "text"
+    choices: Any = None
+
+
+def setting(about: str, kind: str = "text", *, choices: Any = None, default: Any = None, **field: Any) -> Any:
+    """A field of a part that a configuration may set.
+
+    `kind` is one of "text", "whole", "real", "flag", "names" (a list of features), "weights" and "file". `choices` are the
+    only texts allowed: a tuple, or a `Parts` whose names they are.
+    """
+    return dataclasses.field(default=default, metadata={"setting": Setting(about, kind, choices)}, **field)
+
+
+def settings_of(part: type) -> dict[str, Setting]:
+    """The fields of a part that a configuration may set."""
+    return {f.name: f.metadata["setting"] for f in dataclasses.fields(part) if "setting" in f.metadata}
+
+
+def instance_of(base: type[T]) -> Callable[[Any], T | None]:
+    """What `Parts.fits` is for parts that are values: an instance, or a class that needs no settings."""
+
+    def fits(candidate: Any) -> T | None:
+        if isinstance(candidate, type) and issubclass(candidate, base):
+            candidate = candidate()
+        return candidate if isinstance(candidate, base) else None
+
+    return fits
+
+
+def subclass_of(base: Any) -> Callable[[Any], Any]:
+    """What `Parts.fits` is for parts that are classes."""
+    return lambda candidate: (
+        candidate if isinstance(candidate, type) and issubclass(candidate, base) else None
+    )
+
+
+def table_of(kind: str) -> Parts[Any]:
+    """A table of parts that the package lists by kind, wherever it stands: for whoever reads names of parts and must not import them.
+
+    >>> table_of("mechanisms").kind
+    'mechanism'
+    """
+    module, _, attribute = import_module("cbdp").PART_TABLES[kind].partition(":")
+    table: Parts[Any] = getattr(import_module(module), attribute)
+    return table
+
+
+def handed(name: str) -> bool:
+    """Whether Python or a configuration has chosen a part of this name in this process.
+
+    >>> handed("antigravity:fly")
+    False
+    """
+    return any(part_name == name for _, part_name in _HANDED)
+
+
+def did_you_mean(wrong: str, names: list[str]) -> str:
+    """Advice for a name that no part has: the closest one (`difflib.get_close_matches`), or all of them.
+
+    >>> did_you_mean("newtom", ["newton", "osqp"]), did_you_mean("x", ["newton", "osqp"])
+    ("did you mean 'newton'?", 'there are newton, osqp')
+    """
+    close = difflib.get_close_matches(wrong, names, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+
+
 @contextmanager
 def _working_folder() -> Iterator[None]:
     """Modules of the working folder too, after all installed ones: for the part that its owner names there."""
@@ -161,15 +231,6 @@ def _working_folder() -> Iterator[None]:
         sys.path.reverse()  # the last of them is ours
         sys.path.remove(here)
         sys.path.reverse()
-
-
-def handed(name: str) -> bool:
-    """Whether Python or a configuration has chosen a part of this name in this process.
-
-    >>> handed("antigravity:fly")
-    False
-    """
-    return any(known == name for _, known in _HANDED)
 
 
 def _installed() -> tuple[tuple[str, int], ...]:
@@ -185,70 +246,10 @@ def _changed(folder: Path) -> int:
 
 
 @lru_cache(maxsize=64)
-def _found(search: Callable[..., Any], group: str, _: tuple[tuple[str, int], ...]) -> Mapping[str, str]:
-    """Name → where of what other packages register. All of them are looked at, so once for each state of the folders."""
+def _registered(search: Callable[..., Any], group: str, _: tuple[tuple[str, int], ...]) -> Mapping[str, str]:
+    """Name → "module:attribute" of the parts that other packages register. All packages are searched, so once for each state of the folders."""
     return {entry.name: entry.value for entry in search(group=group)}
 
 
 def _article(word: str) -> str:
     return "an" if word[0] in "aeiou" else "a"
-
-
-def instance_of(base: type[T]) -> Callable[[Any], T | None]:
-    """What `Parts.fits` is for parts that are values: an instance, or a class that needs no settings."""
-
-    def fits(given: Any) -> T | None:
-        if isinstance(given, type) and issubclass(given, base):
-            given = given()
-        return given if isinstance(given, base) else None
-
-    return fits
-
-
-def subclass_of(base: Any) -> Callable[[Any], Any]:
-    """What `Parts.fits` is for parts that are classes."""
-    return lambda given: given if isinstance(given, type) and issubclass(given, base) else None
-
-
-def did_you_mean(wrong: str, known: list[str]) -> str:
-    """A cure for a name that is not known.
-
-    >>> did_you_mean("newtom", ["newton", "osqp"]), did_you_mean("x", ["newton", "osqp"])
-    ("did you mean 'newton'?", 'there are newton, osqp')
-    """
-    close = difflib.get_close_matches(wrong, known, n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-
-
-def setting(about: str, kind: str = "text", *, choices: Any = None, default: Any = None, **field: Any) -> Any:
-    """A field of a part that a configuration may set.
-
-    `kind` is one of "text", "whole", "real", "flag", "names" (a list of features), "weights" and "file". `choices` are the
-    only texts allowed: a tuple, or a `Parts` whose names they are.
-    """
-    return dataclasses.field(default=default, metadata={"setting": Setting(about, kind, choices)}, **field)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a configuration may say of a part's field, and a line about it."""
-
-    about: str
-    kind: str = "text"
-    choices: Any = None
-
-
-def table_of(kind: str) -> Parts[Any]:
-    """A table of parts that the package lists by kind, wherever it stands: for whoever reads names of parts and must not import them.
-
-    >>> table_of("mechanisms").kind
-    'mechanism'
-    """
-    module, _, attribute = import_module("cbdp").PART_TABLES[kind].partition(":")
-    found: Parts[Any] = getattr(import_module(module), attribute)
-    return found
-
-
-def settings_of(part: type) -> dict[str, Setting]:
-    """The fields of a part that a configuration may set."""
-    return {f.name: f.metadata["setting"] for f in dataclasses.fields(part) if "setting" in f.metadata}

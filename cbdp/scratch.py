@@ -26,10 +26,10 @@ try:
 except ImportError:
     fcntl = None
 
-PARTIAL = ".partial"  # the end of the names of folders beside what is being written
-NEW = ".new"  # of those that are not locked yet: for an instant
-OWNER = r"(?P<computer>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-[0-9a-f]{8}"
-UNASKED_SECONDS = (
+PARTIAL_SUFFIX = ".partial"  # the end of the names of folders beside what is being written
+UNLOCKED_SUFFIX = ".new"  # of those that are not locked yet: for an instant
+OWNER_PATTERN = r"(?P<computer>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-[0-9a-f]{8}"
+MAX_UNLOCKED_SECONDS = (
     24 * 3600
 )  # after which a folder goes whose owner this computer cannot ask, if it is not locked
 
@@ -41,19 +41,19 @@ def owned(stem: str, end: str = "") -> str:
 
 def partial_name(target: str) -> str:
     """The name of a folder beside a target that is being written, until it is whole."""
-    return owned(f".{target}.", PARTIAL)
+    return owned(f".{target}.", PARTIAL_SUFFIX)
 
 
 @contextlib.contextmanager
 def locked_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
     """A new folder with a name of `owned`, locked for the time of the work; removed afterwards if it is still there."""
-    new = folder.with_name(folder.name + NEW)
+    new = folder.with_name(folder.name + UNLOCKED_SUFFIX)
     new.mkdir(mode)
     lock = None
     try:
-        lock = _opened(new)
+        lock = _open_folder(new)
         if lock is not None:
-            _take(lock)
+            _try_lock(lock)
         new.rename(folder)
         yield folder
     finally:
@@ -63,23 +63,24 @@ def locked_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
             os.close(lock)
 
 
-def sweep(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL) -> None:
+def sweep(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL_SUFFIX) -> None:
     """Remove the folders of dead processes in a folder: those whose names begin with the pattern `stem` and go on as `owned` writes them."""
     for folder in abandoned(parent, stem, end):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL) -> list[Path]:
+def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL_SUFFIX) -> list[Path]:
     """The folders of dead processes in a folder."""
     owners = re.compile(
-        f"{stem}(?:{OWNER}|[0-9a-f]{{16}}){re.escape(end)}(?P<new>{re.escape(NEW)})?", re.DOTALL
+        f"{stem}(?:{OWNER_PATTERN}|[0-9a-f]{{16}}){re.escape(end)}(?P<new>{re.escape(UNLOCKED_SUFFIX)})?",
+        re.DOTALL,
     )
     left = []
     with contextlib.suppress(OSError):
         for folder in sorted(parent.iterdir()):
             owner = owners.fullmatch(folder.name)
             with contextlib.suppress(OSError):
-                if owner is not None and _own(folder) and _is_abandoned(folder, owner):
+                if owner is not None and _is_own(folder) and _is_abandoned(folder, owner):
                     left.append(folder)
     return left
 
@@ -87,25 +88,25 @@ def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL) -> list[P
 def _is_abandoned(folder: Path, owner: re.Match[str]) -> bool:
     if fcntl is None:
         return False
-    lock = _opened(folder)
+    lock = _open_folder(folder)
     try:
-        free = None if lock is None else _take(lock)
+        free = None if lock is None else _try_lock(lock)
     finally:
         if lock is not None:
             os.close(lock)
     if free is False:
         return False
     asked = owner["computer"] == _computer()  # None: of version 0.2, whose names held no owner
-    if asked and not _alive(int(owner["pid"])):
+    if asked and not _is_alive(int(owner["pid"])):
         return True
     if asked and free and owner["new"] is None:
         return True  # the process id was given to another
-    return time.time() - _last_change(folder) > UNASKED_SECONDS
+    return time.time() - _last_change(folder) > MAX_UNLOCKED_SECONDS
 
 
-def _own(folder: Path) -> bool:
-    found = folder.lstat()  # a link is not followed
-    return not folder.is_symlink() and folder.is_dir() and (os.name == "nt" or found.st_uid == os.getuid())
+def _is_own(folder: Path) -> bool:
+    status = folder.lstat()  # a link is not followed
+    return not folder.is_symlink() and folder.is_dir() and (os.name == "nt" or status.st_uid == os.getuid())
 
 
 @functools.cache
@@ -113,11 +114,11 @@ def _computer() -> str:
     return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 
-def _opened(folder: Path) -> int | None:
+def _open_folder(folder: Path) -> int | None:
     return None if fcntl is None else os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
 
 
-def _take(lock: int) -> bool | None:
+def _try_lock(lock: int) -> bool | None:
     """Whether the lock could be taken; None where the file system has no locks of folders."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -128,7 +129,7 @@ def _take(lock: int) -> bool | None:
     return True
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

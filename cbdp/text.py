@@ -19,8 +19,8 @@ from urllib.parse import unquote
 MASK = "***"
 MIN_SECRET_LENGTH = 6  # characters: a shorter password would hide ordinary words wherever they stand
 MAX_MESSAGE_LENGTH = 10_000  # characters: a value that is repeated in an error may be a whole file
-LAYOUT = frozenset("\n\t")  # of messages, which may have several lines; in a name they are data
-JOINERS = frozenset("\u200c\u200d")  # without them Persian words and many emoji read wrongly
+LAYOUT_CHARACTERS = frozenset("\n\t")  # of messages, which may have several lines; in a name they are data
+JOINING_CHARACTERS = frozenset("\u200c\u200d")  # without them Persian words and many emoji read wrongly
 
 _known_secrets: set[str] = set()  # passwords of the connection strings that this process was given
 
@@ -36,12 +36,14 @@ def printable(text: str, *, layout: bool = False) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    kept = LAYOUT if layout else frozenset[str]()
+    kept = LAYOUT_CHARACTERS if layout else frozenset[str]()
     return "".join(c if c in kept or _visible(c) else _escaped(c) for c in text)
 
 
 def _visible(character: str) -> bool:
-    return character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs"
+    return (
+        character.isprintable() or character in JOINING_CHARACTERS or unicodedata.category(character) == "Zs"
+    )
 
 
 def _escaped(character: str) -> str:
@@ -68,7 +70,7 @@ _VALUE = r"""(?:\\+"(?:(?!\\+").){0,4000}\\+"|\\+'(?:(?!\\+').){0,4000}\\+'|'(?:
 _VALUE_HERE = re.compile(_VALUE)
 # In "no column 'token': its first line …" a sentence goes on: plain words after a quoted name that cards and columns may have.
 _COLUMN_KEY = re.compile(r"(?:\w{0,60}_)?(?:token|signature|credential)s?(?:_\w{0,60})?", re.IGNORECASE)
-OUR_WORDS = ("there are ", "it needs ")  # after a quoted name in our own messages
+MESSAGE_CONTINUATIONS = ("there are ", "it needs ")  # after a quoted name in our own messages
 _PROSE_HERE = re.compile(r"[A-Za-z]{1,20}\s[A-Za-z]")
 _PAIR = re.compile(
     r"""(?<![\w%.-])((?:[\w.-]|%(?!3[DdBb]|26)[0-9A-Fa-f]{2})++)(\\*['"]?\s{0,20}=\s{0,20}|\\*['"]\s{0,20}:\s{0,20})"""
@@ -78,7 +80,7 @@ _ENCODED_PAIR = re.compile(
 )  # of a query inside a query
 _ENCODED_VALUE_HERE = re.compile(r"""%7[Bb].{0,4000}?%7[Dd]|(?:(?!%3[Bb]|%26|%20)[^\s;&,'")}\]])+""")
 _OPTION = re.compile(rf"(?<![\w-])(--?)([A-Za-z][\w-]{{0,60}})(\s{{1,20}})(?!-)({_VALUE})")
-_SAID = re.compile(rf"\b(password|passwd|pwd)(\s{{0,20}}:\s{{0,20}})({_VALUE})", re.IGNORECASE)
+_SPOKEN_PAIR = re.compile(rf"\b(password|passwd|pwd)(\s{{0,20}}:\s{{0,20}})({_VALUE})", re.IGNORECASE)
 _BEARER = re.compile(r"\b(Bearer|Basic)(\s{1,20})([A-Za-z0-9+/=._~-]{6,})")
 _ORACLE = re.compile(r"(:thin:[^/\s@]{1,200}/)([^\s@]{1,2000})(?=@)")
 _QUOTED_URL = re.compile(
@@ -120,7 +122,7 @@ def masked(text: str) -> str:
         text = _ORACLE.sub(rf"\1{MASK}", text)
     if "=" in text or ":" in text:
         text = _without_values(text, _PAIR, _VALUE_HERE)
-        text = _SAID.sub(rf"\1\2{MASK}", text)
+        text = _SPOKEN_PAIR.sub(rf"\1\2{MASK}", text)
     if "%3D" in text.upper():
         text = _without_values(text, _ENCODED_PAIR, _ENCODED_VALUE_HERE)
     if "-" in text:
@@ -133,17 +135,17 @@ def remember_secrets(text: str) -> None:
 
     One that is also the user, the database or another open part of the string is no secret, and is left alone.
     """
-    secrets = [found[3] for pattern in (_QUOTED_URL, _URL) for found in pattern.finditer(text)]
+    secrets = [match[3] for pattern in (_QUOTED_URL, _URL) for match in pattern.finditer(text)]
     for pair, value in ((_PAIR, _VALUE_HERE), (_ENCODED_PAIR, _ENCODED_VALUE_HERE)):
-        secrets += [found[0].strip("'\"{}") for _, found in _secret_pairs(text, pair, value)]
+        secrets += [match[0].strip("'\"{}") for _, match in _secret_pairs(text, pair, value)]
     for secret in secrets:
         open_parts = text.replace(f":{secret}@", "").replace(f"={secret}", "")
         forms = {secret, unquote(secret)} - {MASK}
         _known_secrets.update(s for s in forms if len(s) >= MIN_SECRET_LENGTH and s not in open_parts)
 
 
-def _masked_userinfo(found: re.Match[str]) -> str:
-    return f"{found[1]}{found[2]}{MASK}{found[4]}"
+def _masked_userinfo(match: re.Match[str]) -> str:
+    return f"{match[1]}{match[2]}{MASK}{match[4]}"
 
 
 def _secret_pairs(
@@ -152,29 +154,29 @@ def _secret_pairs(
     """Keys that name a secret, each with its value. The values of other keys are searched too: options='-c password=x'."""
     place = 0
     while (key := pair.search(text, place)) is not None:
-        found = value.match(text, key.end()) if _is_secret(key[1]) and not _is_prose(text, key) else None
-        if found is not None:
-            yield key, found
-        place = key.end() if found is None else found.end()
+        match = value.match(text, key.end()) if _is_secret(key[1]) and not _is_prose(text, key) else None
+        if match is not None:
+            yield key, match
+        place = key.end() if match is None else match.end()
 
 
 def _without_values(text: str, pair: re.Pattern[str], value: re.Pattern[str]) -> str:
     pieces, place = [], 0
-    for key, found in _secret_pairs(text, pair, value):
-        quoted = found[0][0] if ":" in key[2] and found[0][0] in "'\"" else ""
+    for key, match in _secret_pairs(text, pair, value):
+        quoted = match[0][0] if ":" in key[2] and match[0][0] in "'\"" else ""
         pieces.append(f"{text[place : key.end()]}{quoted}{MASK}{quoted}")
-        place = found.end()
+        place = match.end()
     return "".join([*pieces, text[place:]])
 
 
-def _masked_option(found: re.Match[str]) -> str:
-    secret = _is_secret(found[2])
-    return f"{found[1]}{found[2]}{found[3]}{MASK}" if secret else found[0]
+def _masked_option(match: re.Match[str]) -> str:
+    secret = _is_secret(match[2])
+    return f"{match[1]}{match[2]}{match[3]}{MASK}" if secret else match[0]
 
 
 def _is_prose(text: str, key: re.Match[str]) -> bool:
     """Whether a quoted name and a colon are part of a sentence, and no key with its value: values in JSON are quoted."""
-    if text.startswith(OUR_WORDS, key.end()):
+    if text.startswith(MESSAGE_CONTINUATIONS, key.end()):
         return True
     return (
         ":" in key[2]
@@ -266,10 +268,10 @@ def markdown_code(text: str) -> str:
 
 # Spreadsheets
 
-COMPUTED = re.compile(
+SPREADSHEET_FORMULA = re.compile(
     "['\\s]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n]"
 )  # what a spreadsheet may compute, also guarded before
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+PLAIN_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 def spreadsheet_cell(text: str) -> str:
@@ -280,7 +282,7 @@ def spreadsheet_cell(text: str) -> str:
     >>> [spreadsheet_cell(text) for text in ("=1+1", "-5", "@home", "'=1", "North")]
     ["'=1+1", '-5', "'@home", "''=1", 'North']
     """
-    return f"'{text}" if COMPUTED.match(text) and not NUMBER.fullmatch(text) else text
+    return f"'{text}" if SPREADSHEET_FORMULA.match(text) and not PLAIN_NUMBER.fullmatch(text) else text
 
 
 def cell_of(value: object) -> object:
@@ -300,10 +302,10 @@ def from_spreadsheet_cell(cell: str) -> str:
     >>> [from_spreadsheet_cell(spreadsheet_cell(text)) for text in ("=1+1", "-5", "'=1", "'quoted'")]
     ['=1+1', '-5', "'=1", "'quoted'"]
     """
-    return cell[1:] if cell.startswith("'") and COMPUTED.match(cell) else cell
+    return cell[1:] if cell.startswith("'") and SPREADSHEET_FORMULA.match(cell) else cell
 
 
-# Tables as text, for terminals.
+# Tables as text, for terminals
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:

@@ -229,13 +229,13 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         check_file(path)
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
-            wanted = [n for n in schema.names if columns is None or n in columns]
+            selected = [n for n in schema.names if columns is None or n in columns]
             if len(set(schema.names)) < len(schema.names):
                 raise InputError(f"{path.name!r} has two columns of one name")
-            widths = [_width(path, schema.field(name)) for name in wanted]
-            texts = [n for n in wanted if _is_text(schema.field(n).type)]
+            widths = [_width(path, schema.field(name)) for name in selected]
+            texts = [n for n in selected if _is_text(schema.field(n).type)]
         with pq.ParquetFile(path, read_dictionary=texts) as file:
-            return _bounded_table(path, file, wanted, max(8, sum(widths)))
+            return _bounded_table(path, file, selected, max(8, sum(widths)))
     except (pa.ArrowException, OSError) as wrong:
         lines = str(wrong).splitlines() or [type(wrong).__name__]
         raise InputError(f"{path.name!r} cannot be read: {lines[0]}") from None
@@ -264,20 +264,20 @@ def _width(path: Path, field: pa.Field) -> int:
     return max(8, int(kind.bit_width) // 8)
 
 
-def _bounded_table(path: Path, file: Any, wanted: list[str], width: int) -> pa.Table:
+def _bounded_table(path: Path, file: Any, selected: list[str], width: int) -> pa.Table:
     """A table whose texts are read once each, one row group after another, and repeated only if they all fit."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not wanted:
-        return file.read(columns=wanted)
+    if not selected:
+        return file.read(columns=selected)
     groups = range(file.metadata.num_row_groups)
     limit = int(MEMORY_SHARE * _memory())
     needed = width * sum(max(0, file.metadata.row_group(n).num_rows) for n in groups)
     _check_fits(path, needed, limit)
     parts = []
     for n in groups:
-        part = file.read_row_group(n, columns=wanted)
+        part = file.read_row_group(n, columns=selected)
         for i, name in enumerate(part.schema.names):
             if not _is_text(part.schema.field(name).type):
                 continue
@@ -287,7 +287,7 @@ def _bounded_table(path: Path, file: Any, wanted: list[str], width: int) -> pa.T
                 needed += int(pc.sum(lengths.take(chunk.indices)).as_py() or 0)
         _check_fits(path, needed, limit)
         parts.append(part)
-    table = pa.concat_tables(parts) if parts else file.read(columns=wanted)
+    table = pa.concat_tables(parts) if parts else file.read(columns=selected)
     plain = [
         pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
         for f in table.schema

@@ -58,7 +58,7 @@ class SpreadWhereTripsPileUp(ConstraintBased):
 
     def change(self, feature: str) -> Sensitivity:
         real = super().change(feature)
-        return Sensitivity(real.l1, real.l1, real.touched, 1)
+        return Sensitivity(real.l1, real.l1, real.l0, 1)
 
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         from cbdp.measuring import noisy_counts

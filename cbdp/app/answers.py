@@ -1,4 +1,7 @@
-"""`cbdp ask`: counts of a release by any attributes, with intervals, as text, CSV or JSON."""
+"""`cbdp ask`, `cbdp compare` and `cbdp export`: what a release says, as text, CSV, JSON, a page, or in the format of another program.
+
+All of it is post-processing of published files: no trip is read and nothing is spent.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from cbdp_features.places import Stops
 
 
-MAX_ANSWER_ROWS = 200  # on a terminal
+MAX_ANSWER_ROWS = 200  # rows on a terminal; files hold all
 ANSWER_COUNTS = ("count", "low", "high")
 FORMATS = ("text", "csv", "json")
 WHOLE_TOTAL = "all"  # a share of all trips that meet the conditions
@@ -93,14 +96,14 @@ def _ask_note(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def _names(given: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in given.split(",") if name.strip())
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in listed.split(",") if name.strip())
 
 
-def _wholes(given: str | None) -> tuple[str, ...] | None:
-    if given is None:
+def _wholes(listed: str | None) -> tuple[str, ...] | None:
+    if listed is None:
         return None
-    return () if given.strip() == WHOLE_TOTAL else _names(given)
+    return () if listed.strip() == WHOLE_TOTAL else _names(listed)
 
 
 def answer_text(answer: AnswerTable) -> str:
@@ -158,22 +161,22 @@ def answer_csv(answer: AnswerTable) -> str:
 def answer_json(answer: AnswerTable) -> str:
     """Everything: the confidence, the notes, and a row for each group; null where there is no interval."""
     names = list(answer)
-    said = {
+    document = {
         "confidence": answer.confidence,
         "notes": list(answer.notes),
         "rows": [dict(zip(names, map(_plain, row), strict=True)) for row in _answer_rows(answer)],
     }
-    return json.dumps(said, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
 def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-# `cbdp compare`: how counts changed between two releases, or two sets of releases, as text, CSV, JSON or a page.
+# `cbdp compare`: how counts changed between two releases, or two sets of releases
 
 
-MAX_CHANGE_ROWS = 100  # on a terminal
+MAX_CHANGE_ROWS = 100  # rows on a terminal; files hold all
 CHANGE_COUNTS = ("first", "second", "change", "low", "high")
 RATIO_COLUMNS = ("ratio", "ratio_low", "ratio_high")
 CHANGE_COLUMNS = (
@@ -188,7 +191,7 @@ CHANGE_FORMATS = ("text", "csv", "json")
 def compare_main(argv: Sequence[str]) -> int:
     options = _compare_parser().parse_args(argv)
     check_places(options)
-    return compare_sides([_side(given) for given in (options.first, options.second)], options)
+    return compare_sides([_side(argument) for argument in (options.first, options.second)], options)
 
 
 def check_places(options: argparse.Namespace) -> None:
@@ -207,10 +210,12 @@ def compare_sides(sides: Sequence[Sequence[Release]], options: argparse.Namespac
 
     quarter = in_quarters(_compare_note)
     with watched(lambda stage, done: quarter(stage, done) if stage == "runs" else None):
-        made = compare(sides[0], sides[1], _names(options.by), options.where or None, options.confidence)
-    text = {"text": change_text, "csv": change_csv, "json": change_json}[options.format](made)
+        comparison = compare(
+            sides[0], sides[1], _names(options.by), options.where or None, options.confidence
+        )
+    text = {"text": change_text, "csv": change_csv, "json": change_json}[options.format](comparison)
     if options.page:
-        write_new(Path(options.page), _page(made, sides, options.where or None))
+        write_new(Path(options.page), _page(comparison, sides, options.where or None))
         print(options.page)
     if options.out:
         write_new(Path(options.out), text)
@@ -247,43 +252,52 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--page", metavar="FILE", help="write a page for people to a new HTML file")
 
 
-def _side(given: str) -> list[Release]:
+def _side(argument: str) -> list[Release]:
     from cbdp.mechanisms import load
 
-    places = [given] if Path(given).exists() else [p.strip() for p in given.split(",") if p.strip()]
+    places = [argument] if Path(argument).exists() else [p.strip() for p in argument.split(",") if p.strip()]
     if not places:
-        raise InputError(f"{given!r} names no release: give its folder")
+        raise InputError(f"{argument!r} names no release: give its folder")
     return [load(place) for place in places]
 
 
-def _page(made: ReleaseComparison, sides: Sequence[Sequence[Release]], where: Sequence[str] | None) -> str:
+def _page(
+    comparison: ReleaseComparison, sides: Sequence[Sequence[Release]], where: Sequence[str] | None
+) -> str:
     from cbdp.release.comparison import compare
     from cbdp.report.comparison import build
 
     published_apart = any(r.tables for side in sides for r in side)  # tables that do not add up have no total
-    whole = None if published_apart else compare(sides[0], sides[1], (), where, made.confidence)
-    return build(made, sides[1][-1].places or sides[0][-1].places, whole)
+    whole = None if published_apart else compare(sides[0], sides[1], (), where, comparison.confidence)
+    return build(comparison, sides[1][-1].places or sides[0][-1].places, whole)
 
 
 def _compare_note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def change_text(made: ReleaseComparison) -> str:
+def change_text(comparison: ReleaseComparison) -> str:
     """Sentences first, then the rows: those that stand out, and the others by how little chance explains them."""
     from cbdp.text import aligned
 
-    chance = made.columns["chance"]
-    first = made.standing_out()
-    rest = sorted(set(range(made.rows)) - set(first), key=lambda row: (chance[row], row))
+    chance = comparison.columns["chance"]
+    first = comparison.standing_out()
+    rest = sorted(set(range(comparison.rows)) - set(first), key=lambda row: (chance[row], row))
     order = [*first, *rest][:MAX_CHANGE_ROWS]
-    names = [*made.by, *CHANGE_COLUMNS]
-    rows = [[_change_cell(name, made.columns[name][row]) for name in names] for row in order]
-    lines = [f"From {made.names[0]} to {made.names[1]}.", *made.headline, *made.notes, ""]
-    many = len(made.by)
+    names = [*comparison.by, *CHANGE_COLUMNS]
+    rows = [[_change_cell(name, comparison.columns[name][row]) for name in names] for row in order]
+    lines = [
+        f"From {comparison.names[0]} to {comparison.names[1]}.",
+        *comparison.headline,
+        *comparison.notes,
+        "",
+    ]
+    many = len(comparison.by)
     lines += aligned([names, *rows], right=range(many, len(names) - 1))
-    if made.rows > MAX_CHANGE_ROWS:
-        lines.append(f"… {made.rows - MAX_CHANGE_ROWS:,} more rows: write all with --format csv --out FILE")
+    if comparison.rows > MAX_CHANGE_ROWS:
+        lines.append(
+            f"… {comparison.rows - MAX_CHANGE_ROWS:,} more rows: write all with --format csv --out FILE"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -303,34 +317,34 @@ def _chance(value: float) -> str:
     return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-def change_csv(made: ReleaseComparison) -> str:
+def change_csv(comparison: ReleaseComparison) -> str:
     """A row for each group; a ratio without an end is left empty."""
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n")
-    write.writerow(map(spreadsheet_cell, made.columns))
-    write.writerows([["" if v is None else cell_of(v) for v in row] for row in _change_rows(made)])
+    write.writerow(map(spreadsheet_cell, comparison.columns))
+    write.writerows([["" if v is None else cell_of(v) for v in row] for row in _change_rows(comparison)])
     return out.getvalue()
 
 
-def change_json(made: ReleaseComparison) -> str:
+def change_json(comparison: ReleaseComparison) -> str:
     """Everything: names, sentences, and a row for each group."""
-    names = list(made.columns)
-    said = {
-        "first": made.names[0],
-        "second": made.names[1],
-        "by": list(made.by),
-        "confidence": made.confidence,
+    names = list(comparison.columns)
+    document = {
+        "first": comparison.names[0],
+        "second": comparison.names[1],
+        "by": list(comparison.by),
+        "confidence": comparison.confidence,
         "correction": "Benjamini–Hochberg",
-        "headline": list(made.headline),
-        "notes": list(made.notes),
-        "rows": [dict(zip(names, map(_plain, row), strict=True)) for row in _change_rows(made)],
+        "headline": list(comparison.headline),
+        "notes": list(comparison.notes),
+        "rows": [dict(zip(names, map(_plain, row), strict=True)) for row in _change_rows(comparison)],
     }
-    return json.dumps(said, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
 
-def _change_rows(made: ReleaseComparison) -> list[list[Any]]:
-    columns = [c.tolist() if hasattr(c, "tolist") else list(c) for c in made.columns.values()]
-    names = list(made.columns)
+def _change_rows(comparison: ReleaseComparison) -> list[list[Any]]:
+    columns = [c.tolist() if hasattr(c, "tolist") else list(c) for c in comparison.columns.values()]
+    names = list(comparison.columns)
     return [
         [_change_number(name, v) for name, v in zip(names, row, strict=True)]
         for row in zip(*columns, strict=True)
@@ -344,10 +358,10 @@ def _change_number(name: str, value: Any) -> Any:
     return int(value) if name in CHANGE_COUNTS else value
 
 
-# `cbdp export`: a release in the format of another program. What a format can be told is its own to say.
+# `cbdp export`: a release in the format of another program
 
 
-DEFAULT_CONFIDENCE = 0.9
+DEFAULT_CONFIDENCE = 0.9  # of intervals that are exported
 EXPORT_OPTIONS = {
     "level": "add stops up to this attribute, for example zone",
     "zones": "omx: a file with the zones of another program, one on each line or in the column zone: matrices get their order, "
@@ -370,14 +384,14 @@ def export_main(argv: Sequence[str]) -> int:
     from cbdp.release.export import FORMATS, export
 
     chosen = FORMATS.get(options["format"] or _named(options["out"]))
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         name: options[name] for name in (*EXPORT_OPTIONS, "intervals") if options[name] is not None
     }
-    chosen.check_options(given)
+    chosen.check_options(settings)
     release = load(options["release"])
-    if "places" in given:
-        given["places"] = _places(release, given["places"], given.get("origin", "origin"))
-    print(export(release, options["out"], chosen, **given))
+    if "places" in settings:
+        settings["places"] = _places(release, settings["places"], settings.get("origin", "origin"))
+    print(export(release, options["out"], chosen, **settings))
     return 0
 
 
@@ -386,12 +400,12 @@ def _named(out: str) -> str:
     from cbdp.release.export import FORMATS
 
     endings = {FORMATS.get(name).ending: name for name in FORMATS.table if FORMATS.get(name).ending}
-    found = max((e for e in endings if out.lower().endswith(e)), key=len, default=None)
-    if found is None:
+    ending = max((e for e in endings if out.lower().endswith(e)), key=len, default=None)
+    if ending is None:
         raise InputError(
             f"--out {out}: its ending names no format (known are {', '.join(endings)}): say which with --format"
         )
-    return endings[found]
+    return endings[ending]
 
 
 def _export_parser() -> argparse.ArgumentParser:

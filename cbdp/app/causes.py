@@ -1,4 +1,7 @@
-"""The curve of the day as a text, and what is odd about it."""
+"""Likely mistakes in how trips are read, the weightiest first, each with its cure.
+
+Private: every check reads rows, and what it says is for the curator alone.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +51,64 @@ from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp.text import aligned
 from cbdp_features.calendar import SECONDS_PER_DAY
 
-CURVE_WIDTH, MAX_CURVE_ROWS = 40, 48
+
+def causes_of(reading: TripReading, inspection: Inspection) -> tuple[Cause, ...]:
+    """What may be wrong. Private: it reads the trips, several times."""
+    if not inspection.read and linked_taps(reading) is None:
+        return (Cause(0, f"{inspection.label} holds no rows", "check that the export is complete"),)
+    kinds = (
+        table_causes,
+        role_causes,
+        time_causes,
+        place_causes,
+        value_causes,
+        tap_causes,
+        curve_causes,
+        _others,
+    )
+    causes = [cause for kind in kinds for cause in kind(reading, inspection)]
+    return tuple(sorted(causes, key=lambda cause: -cause.rows))
+
+
+def _others(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
+    linked = linked_taps(reading) is not None
+    for dropped in inspection.dropped:
+        ends = linked and dropped.reason == REASONS[MISSING] and dropped.column in PLACES
+        explanation = None if ends else _plain(inspection, dropped)
+        if linked and dropped.reason == NO_PERSON:
+            explanation = (
+                f"{number_of(dropped.rows, 'tap')} {'has' if dropped.rows == 1 else 'have'} no value in {dropped.column!r}, so nobody can tell which taps belong together",
+                "they are left out",
+            )
+        if explanation is not None:
+            yield Cause(dropped.rows, *explanation)
+
+
+def _plain(inspection: Inspection, dropped: DroppedRows) -> tuple[str, str] | None:
+    rows, many = number_of(dropped.rows, "row"), dropped.rows * 10 > inspection.read
+    if dropped.reason == MALFORMED:
+        what = f"{rows} have more or fewer fields than the first line, or quotes that do not close"
+        return what, "export the file again, with quotes around text"
+    if dropped.reason == NO_PERSON:
+        return (
+            f"{rows} have no value in {dropped.column!r}, so they belong to no person",
+            "name another column, or protect a trip",
+        )
+    if dropped.reason == STRUCTURAL_ZERO and many:
+        what = f"{rows} are trips that the universe excludes, such as those that end where they began"
+        return what, "if they are meant, write origin_is_destination = true"
+    if dropped.reason == REASONS[MISSING] and many:
+        return f"column {dropped.column!r} is empty in {rows}", "name another column, if there is one"
+    return None
+
+
+# The hours of the day: times that seem to be of another clock, and rows outside the hours
+
+
+CURVE_WIDTH, MAX_CURVE_ROWS = 40, 48  # characters of the longest bar, and bars: periods beyond are added up
 SECONDS_PER_HOUR = 3600
-QUIET_HOURS = 4  # hours that a city sleeps
-MIN_TRIPS_OF_CURVE = 500  # trips from which a curve says anything
+QUIET_HOURS = 4  # consecutive hours of the night in which hardly anybody travels
+MIN_TRIPS_OF_CURVE = 500  # trips below which the quietest hours are chance
 
 
 def chart(values: Sequence[tuple[str, int]]) -> list[str]:
@@ -90,39 +147,45 @@ def quietest(hours: Sequence[float]) -> int:
     return min(range(24), key=lambda h: sum(hours[(h + n) % 24] for n in range(QUIET_HOURS)))
 
 
-def curve_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
-    yield from _outside(reading, found)
+def curve_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
+    yield from _outside(reading, inspection)
     dimension = reading.universe.dimensions.get("time")
-    hours = None if dimension is None else hours_of(dimension, found.by["time"])
+    hours = None if dimension is None else hours_of(dimension, inspection.by["time"])
     if hours is None or sum(hours) < MIN_TRIPS_OF_CURVE:
         return
     kind = kind_of(reading.schema.kinds[reading.columns["time"]])
     begin = quietest(hours)
-    known = kind.name == STAMP and kind.zone is not None
+    has_offset = kind.name == STAMP and kind.zone is not None
     if not 6 <= begin <= 20 or kind.name not in (STAMP, TEXT):
         return
     shown = f"{begin}:00 to {(begin + QUIET_HOURS) % 24}:00"
     stated = reading.clock.timezone
     if stated is not None:
-        if not known:
+        if not has_offset:
             what = f"the quietest hours are {shown}: times without an offset were taken for UTC and moved to {stated}"
             yield Cause(
-                found.read, what, "if they are those of the clock on the wall already, leave timezone out"
+                inspection.read,
+                what,
+                "if they are those of the clock on the wall already, leave timezone out",
             )
         return
-    says = f"column {reading.columns['time']!r} states {kind.zone}; " if known else ""
+    says = f"column {reading.columns['time']!r} states {kind.zone}; " if has_offset else ""
     yield Cause(
-        found.read,
+        inspection.read,
         f"{says}the quietest hours are {shown}: times may be in UTC or in another zone",
         'state where the clock is: timezone = "America/Los_Angeles" (with the name of yours)',
     )
 
 
-def _outside(reading: TripReading, found: Inspection) -> Iterator[Cause]:
-    for dropped in found.dropped:
-        if dropped.reason == REASONS[OUTSIDE] and dropped.rows * 10 > found.read:
+def _outside(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
+    for dropped in inspection.dropped:
+        if dropped.reason == REASONS[OUTSIDE] and dropped.rows * 10 > inspection.read:
             listed = reading.universe.dimensions[str(dropped.dimension)].values
-            span = "" if found.first is None else f"; the trips are from {found.first} to {found.last}"
+            span = (
+                ""
+                if inspection.first is None
+                else f"; the trips are from {inspection.first} to {inspection.last}"
+            )
             setting = "universe.days" if str(dropped.dimension) == "day" else f"universe.{dropped.dimension}"
             yield Cause(
                 dropped.rows,
@@ -131,10 +194,10 @@ def _outside(reading: TripReading, found: Inspection) -> Iterator[Cause]:
             )
 
 
-# Values that a dimension does not list, mostly stops: whether they are written otherwise, are names, or are missing.
+# Values that a dimension does not list, mostly stops: whether they are written otherwise, are names, or are missing
 
 
-MAX_LISTED_VALUES = 20  # values that a configuration lists
+MAX_LISTED_VALUES = 20  # values up to which a dimension is short enough to be listed in a cure
 MAX_QUOTED_VALUES = 8  # values of rows that are quoted
 
 # how ids may differ in writing only: a name for it, and what makes such ids equal
@@ -148,27 +211,31 @@ WRITINGS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def place_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
+def place_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
     stops = stop_dimensions(reading.config)
-    told = set()
-    for dropped in dropped_as(found, UNKNOWN):
+    stated_causes = set()
+    for dropped in dropped_as(inspection, UNKNOWN):
         dimension = str(dropped.dimension)
         if dimension in stops and reading.stops is not None:
-            cause = _of_stops(reading, found, dropped)
+            cause = _of_stops(reading, inspection, dropped)
         else:
             cause = _of_values(reading, dropped)
-        if (cause.what, cause.cure) not in told:
-            told.add((cause.what, cause.cure))
+        if (cause.what, cause.cure) not in stated_causes:
+            stated_causes.add((cause.what, cause.cure))
             yield cause
 
 
-def value_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
+def value_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
     """Values of a further dimension that no row holds: for these, noise alone would be published."""
     for name in further(reading):
-        empty = [value for value, trips in found.by[name] if not trips]
-        if not found.counted or not empty or any(d.dimension == name for d in dropped_as(found, UNKNOWN)):
+        empty = [value for value, trips in inspection.by[name] if not trips]
+        if (
+            not inspection.counted
+            or not empty
+            or any(d.dimension == name for d in dropped_as(inspection, UNKNOWN))
+        ):
             continue
-        used = [str(value) for value, trips in found.by[name] if trips]
+        used = [str(value) for value, trips in inspection.by[name] if trips]
         what = f"no row that counts holds {_some(empty)}, which universe.dimensions lists for {name!r}"
         cure = f"if your file never holds it, write {name} = [{', '.join(map(toml_text, used))}]: otherwise noise alone is published for it"
         yield Cause(0, what, cure)
@@ -176,10 +243,10 @@ def value_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
 
 def further(reading: TripReading) -> list[str]:
     """The dimensions whose few values the configuration lists."""
-    given = reading.config.universe.dimensions
+    dimensions = reading.config.universe.dimensions
     return [
         name
-        for name, values in given.items()
+        for name, values in dimensions.items()
         if isinstance(values, tuple) and len(values) <= MAX_LISTED_VALUES
     ]
 
@@ -199,7 +266,7 @@ def _of_values(reading: TripReading, dropped: DroppedRows) -> Cause:
     return Cause(dropped.rows, what, cure, shown, line)
 
 
-def _of_stops(reading: TripReading, found: Inspection, dropped: DroppedRows) -> Cause:
+def _of_stops(reading: TripReading, inspection: Inspection, dropped: DroppedRows) -> Cause:
     assert reading.stops is not None
     values = [value for value, _ in dropped.examples]
     labels = {str(v) for v in reading.stops.ids}
@@ -210,8 +277,8 @@ def _of_stops(reading: TripReading, found: Inspection, dropped: DroppedRows) -> 
         cure = 'name the column of ids, or read stops by their names: stop_columns = { id = "name" }'
         return Cause(dropped.rows, f"{where} holds the names of stops, not their ids", cure, shown)
     for difference, same in WRITINGS.items():
-        known = {same(label) for label in labels}
-        if values and sum(same(v) in known for v in values) > len(values) / 2:
+        same_ids = {same(label) for label in labels}
+        if values and sum(same(v) in same_ids for v in values) > len(values) / 2:
             what = f"the stop ids in {where} differ from those in the stops file by {difference}"
             return Cause(
                 dropped.rows,
@@ -219,14 +286,14 @@ def _of_stops(reading: TripReading, found: Inspection, dropped: DroppedRows) -> 
                 f"write them alike in {reading.config.data.stops!r} and in the trips",
                 shown,
             )
-    return replace(_missing(reading, found, dropped), shown=shown)
+    return replace(_missing(reading, inspection, dropped), shown=shown)
 
 
-def _missing(reading: TripReading, found: Inspection, dropped: DroppedRows) -> Cause:
+def _missing(reading: TripReading, inspection: Inspection, dropped: DroppedRows) -> Cause:
     assert reading.stops is not None
     ids = len(dropped.examples)
     many = f"at least {ids}" if ids == MAX_EXAMPLES else f"{ids}"
-    used = sum(trips > 0 for _, trips in found.by[str(dropped.dimension)])
+    used = sum(trips > 0 for _, trips in inspection.by[str(dropped.dimension)])
     what = (
         f"{many} stop {'id' if ids == 1 else 'ids'} in column {dropped.column!r} {'is' if ids == 1 else 'are'} "
         f"not in {reading.config.data.stops!r} "
@@ -237,20 +304,24 @@ def _missing(reading: TripReading, found: Inspection, dropped: DroppedRows) -> C
     return Cause(dropped.rows, what, cure)
 
 
-# Columns in the wrong place: another column of the trips holds what a dimension lists; a person column that holds no persons.
+# Columns in the wrong place: another column holds what a dimension lists; a person column that holds no persons
 
 
-MAX_COLUMNS_TRIED = 40  # columns that are tried
+MAX_COLUMNS_TRIED = 40  # columns; each costs a pass over the rows
 MIN_SHARE_EXPLAINED = 0.8  # share of rows that another column must explain
 MAX_TRIPS_OF_USUAL_PERSON = 50  # trips of a usual person above which the column rather tells kinds of persons
 
 
-def role_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
+def role_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
     stops = stop_dimensions(reading.config)
     person = reading.person
-    wrong = {d: _lost(found, d) for d in reading.universe.dimensions if _lost(found, d) > found.read / 2}
+    wrong = {
+        d: _lost(inspection, d)
+        for d in reading.universe.dimensions
+        if _lost(inspection, d) > inspection.read / 2
+    }
     for dimension, lost in wrong.items():
-        if found.read:
+        if inspection.read:
             better = _better(reading, dimension, wrong)
             if better is not None:
                 what = f"column {reading.columns[dimension]!r} does not hold values of {dimension!r}, but column {better!r} does"
@@ -266,13 +337,15 @@ def role_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
                 if other is not None:
                     role = f"it is stated as {other}: the two may be swapped"
                 yield Cause(lost, what, f'write columns = {{ {dimension} = "{better}" }} ({role})')
-    if person is not None and stops and found.read:
-        yield from _persons(reading, found, person, stops[0])
+    if person is not None and stops and inspection.read:
+        yield from _persons(reading, inspection, person, stops[0])
 
 
-def _lost(found: Inspection, dimension: str) -> int:
+def _lost(inspection: Inspection, dimension: str) -> int:
     """Rows that do not count because of what stands in this dimension's column."""
-    return sum(d.rows for d in found.dropped if d.dimension == dimension and d.reason != REASONS[OUTSIDE])
+    return sum(
+        d.rows for d in inspection.dropped if d.dimension == dimension and d.reason != REASONS[OUTSIDE]
+    )
 
 
 def _better(reading: TripReading, dimension: str, wrong: Collection[str]) -> str | None:
@@ -299,14 +372,14 @@ def _better(reading: TripReading, dimension: str, wrong: Collection[str]) -> str
     return best
 
 
-def _persons(reading: TripReading, found: Inspection, person: str, stops: str) -> Iterator[Cause]:
+def _persons(reading: TripReading, inspection: Inspection, person: str, stops: str) -> Iterator[Cause]:
     """A column that tells stops, trips or kinds of persons apart is no person's."""
-    loads = found.loads
+    loads = inspection.loads
     try:
         places = look_at(reading, stops, person)
         if places.counted > places.read / 2:
             cure = "name the column of a card or a person in privacy.unit"
-            yield Cause(found.read, f"column {person!r}, stated as the person, holds stop ids", cure)
+            yield Cause(inspection.read, f"column {person!r}, stated as the person, holds stop ids", cure)
             return
     except InputError:
         pass
@@ -316,7 +389,7 @@ def _persons(reading: TripReading, found: Inspection, person: str, stops: str) -
         return
     if loads.quantiles[0.99] == 1:
         yield Cause(
-            found.read,
+            inspection.read,
             f"nearly every value of {person!r} has one trip: it may be the id of a trip, not of a person",
             'name a column that is the same for all trips of a person, or protect a trip: unit = "trip"',
         )
@@ -332,10 +405,10 @@ def _kinds(person: str, rows: int) -> Cause:
     )
 
 
-# Tables of counts: those that are read as trips, and counts that are no whole numbers.
+# Tables of counts: those that are read as trips, and counts that are no whole numbers
 
 
-MAX_VALUES_READ = 20_000  # different values: wrong ones may be rare
+MAX_VALUES_READ = 20_000  # different values of a column: wrong ones may be rare
 WHOLE_NUMBER = re.compile(r"\s*\+?\d+(\.0*)?\s*")
 
 
@@ -359,12 +432,12 @@ def read_as_trips(column: str) -> Cause:
     )
 
 
-def table_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
+def table_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
     column = unused_counts(reading.schema, reading.columns, reading.unit)
     if column is not None:
-        yield _tried(reading, found, column)
+        yield _tried(reading, inspection, column)
     counts = counts_column(reading)
-    for dropped in found.dropped:
+    for dropped in inspection.dropped:
         if dropped.reason == NOT_A_COUNT and counts is not None:
             read, values = values_in(reading.trips, counts, MAX_VALUES_READ)
             wrong = [pair for pair in values if not WHOLE_NUMBER.fullmatch(pair[0])]
@@ -381,9 +454,9 @@ def _and_empty(shown: tuple[str, ...], rows: int) -> tuple[str, ...]:
     return (*shown, f"an empty cell in {number_of(rows, 'row')}") if rows > 0 else shown
 
 
-def _tried(reading: TripReading, found: Inspection, column: str) -> Cause:
+def _tried(reading: TripReading, inspection: Inspection, column: str) -> Cause:
     """The columns as they are with the counts beside them; where that counts nothing, as they would be guessed."""
-    cause = replace(read_as_trips(column), rows=found.read)
+    cause = replace(read_as_trips(column), rows=inspection.read)
     guessed = {r: c for r, c in guess_columns(reading.schema).items() if r in reading.columns}
     for others in ({}, guessed):
         columns = {**reading.columns, **others, planner.COUNT_KEY: column}
@@ -393,21 +466,23 @@ def _tried(reading: TripReading, found: Inspection, column: str) -> Cause:
             continue
         if tried.counted:
             written = {r: c for r, c in columns.items() if others or r == planner.COUNT_KEY}
-            said = f"{tried.counted:,} rows then stand for {tried.trips:,} trips"
+            outcome = f"{tried.counted:,} rows then stand for {tried.trips:,} trips"
             listed = ", ".join(f'{role} = "{name}"' for role, name in written.items())
             return replace(
                 cause,
-                cure=f"write columns = {{ {listed} }}{'' if others else ' as well as the others'}: {said}",
+                cure=f"write columns = {{ {listed} }}{'' if others else ' as well as the others'}: {outcome}",
             )
     return cause
 
 
-# Taps: how many there are, what became of them, and words that do not say whether a tap is on or off. Private.
+# Linked taps: how many there are, what became of them, and words that do not say whether a tap is on or off
 
 
 ROWS_OF_LINKED_TAPS = "rows (a row is a trip, or a tap that is part of none)"  # once taps are linked
-MAX_WORDS = 200  # different words of a column that are looked at: where there are more, it is another column
-MAX_QUOTED_WORDS = 8
+MAX_WORDS_READ = (
+    200  # different words of a column that are looked at: where there are more, it is another column
+)
+MAX_QUOTED_WORDS = 8  # words that are quoted
 UNLINKED_ONE_IN = (
     5  # one in so many taps, or more, without its other end is a habit of riders and not an accident
 )
@@ -433,7 +508,7 @@ class TapWords:
     @property
     def complete(self) -> bool:
         """Whether every row of the file is known by its word, so that taps can be told."""
-        return len(self.on) + len(self.off) + len(self.others) < MAX_WORDS
+        return len(self.on) + len(self.off) + len(self.others) < MAX_WORDS_READ
 
 
 def linked_taps(reading: TripReading) -> LinkedTaps | None:
@@ -445,7 +520,7 @@ def linked_taps(reading: TripReading) -> LinkedTaps | None:
 def tap_words(reading: TripReading, linked: LinkedTaps) -> TapWords:
     """Read the column of taps."""
     assert isinstance(reading.trips, Prepared)
-    rows, words = values_in(reading.trips.trips, linked.action, MAX_WORDS)
+    rows, words = values_in(reading.trips.trips, linked.action, MAX_WORDS_READ)
     sides: dict[str, list[tuple[str, int]]] = {"on": [], "off": [], "others": []}
     for word, many in words:
         same = word.strip().lower().replace(" ", "_")
@@ -453,12 +528,12 @@ def tap_words(reading: TripReading, linked: LinkedTaps) -> TapWords:
     return TapWords(rows, tuple(sides["on"]), tuple(sides["off"]), tuple(sides["others"]))
 
 
-def read_lines(reading: TripReading, found: Inspection, linked: LinkedTaps) -> Iterator[str]:
+def read_lines(reading: TripReading, inspection: Inspection, linked: LinkedTaps) -> Iterator[str]:
     """Taps read, trips linked, taps left alone and why, trips that count."""
     words = tap_words(reading, linked)
-    taps, rows = words.ons + words.offs, found.read
+    taps, rows = words.ons + words.offs, inspection.read
     if not words.complete:
-        yield f"{number_of(words.rows, 'row')} read; column {linked.action!r} holds {MAX_WORDS} or more different words"
+        yield f"{number_of(words.rows, 'row')} read; column {linked.action!r} holds {MAX_WORDS_READ} or more different words"
         return
     others = f" in {number_of(words.rows, 'row')}" if words.rows != taps else ""
     yield f"{number_of(taps, 'tap')} read{others}: {number_of(words.ons, 'tap-on')} and {number_of(words.offs, 'tap-off')}"
@@ -471,16 +546,16 @@ def read_lines(reading: TripReading, found: Inspection, linked: LinkedTaps) -> I
             f"{number_of(over, 'pair')} of taps not linked, because {'it begins' if over == 1 else 'they begin'} in one {per} and {'ends' if over == 1 else 'end'} in "
             f'another: one {per} of a person is protected on its own (data.day_starts = "04:00" puts the night to the day before)'
         )
-    alone = _alone(found)
-    if untimed(found):
+    alone = _alone(inspection)
+    if untimed(inspection):
         alone = ["their times are not understood"]
     yield f"{number_of(rows - trips, 'tap')} left alone{': ' + ', '.join(alone) if alone else ''}"
     if trips:
-        yield f"{found.counted:,} of {number_of(trips, 'trip')} counted ({100 * found.counted / trips:.1f} %)"
+        yield f"{inspection.counted:,} of {number_of(trips, 'trip')} counted ({100 * inspection.counted / trips:.1f} %)"
 
 
-def _alone(found: Inspection) -> list[str]:
-    missing = {d.column: d.rows for d in found.dropped if d.reason == REASONS[MISSING]}
+def _alone(inspection: Inspection) -> list[str]:
+    missing = {d.column: d.rows for d in inspection.dropped if d.reason == REASONS[MISSING]}
     sides = {"destination": ("tap-on", "tap-off"), "origin": ("tap-off", "tap-on")}
     return [
         f"{number_of(missing[end], this)} without a {other}"
@@ -489,15 +564,12 @@ def _alone(found: Inspection) -> list[str]:
     ]
 
 
-def untimed(found: Inspection) -> bool:
+def untimed(inspection: Inspection) -> bool:
     """Whether most taps have no time that is understood: then nothing can be linked, for no other reason."""
-    return any(d.reason == REASONS[UNREAD] and 2 * d.rows > found.read for d in found.dropped)
+    return any(d.reason == REASONS[UNREAD] and 2 * d.rows > inspection.read for d in inspection.dropped)
 
 
-# Likely mistakes
-
-
-def tap_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
+def tap_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
     """Words that are not known, and taps that have no other end."""
     linked = linked_taps(reading)
     if linked is None:
@@ -511,14 +583,14 @@ def tap_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
         what = f"{number_of(rows, 'row')} are neither tap-on nor tap-off by what stands in column {linked.action!r}, and are left out"
         cure = 'if some of them are taps, list all words in [data]: taps = { on = ["…", "…"], off = "…" }'
         yield Cause(rows, what, cure, quoted_examples(words.others, MAX_QUOTED_WORDS))
-    for dropped in found.dropped:
-        yield from _untapped(reading, found, linked, dropped)
+    for dropped in inspection.dropped:
+        yield from _untapped(reading, inspection, linked, dropped)
 
 
 def _one_sided(reading: TripReading, linked: LinkedTaps, words: TapWords) -> Cause:
     """No word is known for a tap-on, or none for a tap-off."""
     missing = " and no ".join(
-        name for name, known in (("tap-on", words.on), ("tap-off", words.off)) if not known
+        name for name, spellings in (("tap-on", words.on), ("tap-off", words.off)) if not spellings
     )
     there = (*words.on, *words.off, *words.others)
     if not words.others:
@@ -548,8 +620,8 @@ def _proposal(reading: TripReading, linked: LinkedTaps, words: tuple[tuple[str, 
         same = [word.strip().lower().replace(" ", "_") for word in (on, off)]
         by = replace(linked, on=(same[0],), off=(same[1],))
         assert isinstance(reading.trips, Prepared)
-        found = look(replace(reading, trips=replace(reading.trips, by=by)))
-        tried.append((found.counted, f"taps = {{ on = {toml_text(on)}, off = {toml_text(off)} }}"))
+        trial = look(replace(reading, trips=replace(reading.trips, by=by)))
+        tried.append((trial.counted, f"taps = {{ on = {toml_text(on)}, off = {toml_text(off)} }}"))
     (most, line), (fewer, _) = sorted(tried, reverse=True)
     return (
         f"{line}: {number_of(most, 'trip')} then count (the other way round {fewer:,})"
@@ -559,13 +631,13 @@ def _proposal(reading: TripReading, linked: LinkedTaps, words: tuple[tuple[str, 
 
 
 def _untapped(
-    reading: TripReading, found: Inspection, linked: LinkedTaps, dropped: DroppedRows
+    reading: TripReading, inspection: Inspection, linked: LinkedTaps, dropped: DroppedRows
 ) -> Iterator[Cause]:
     """Taps that are not linked; where times cannot be read, that is the cause and this follows from it."""
     ends = {"destination": "tap-off", "origin": "tap-on"}
     if dropped.reason != REASONS[MISSING] or dropped.column not in ends:
         return
-    if untimed(found):
+    if untimed(inspection):
         return
     other = ends[dropped.column]
     what = f"{number_of(dropped.rows, 'tap')} {'has' if dropped.rows == 1 else 'have'} no {other} of the same {linked.person!r} within {linked.within // 3600} hours"
@@ -577,16 +649,16 @@ def _untapped(
         )
         return
     cure = "they are left out: the tap-off is missing or was after the file ends, or the card tapped on twice"
-    if dropped.rows * UNLINKED_ONE_IN > found.read:
+    if dropped.rows * UNLINKED_ONE_IN > inspection.read:
         cure = f"they are left out. If riders need not tap off, work out the missing ends of their trips first, or {_by_stop(reading)}"
     yield Cause(dropped.rows, what, cure)
 
 
-# Times that are not understood: how they seem to be written, tried on all rows before it is said.
+# Times that are not understood: formats are tried on all rows before one is proposed
 
 
 DAILY_CURE = "leave time out of [universe] and of the tables, and write days instead"
-MAX_FORMAT_ROUNDS = 3  # of looking at what is still not understood
+MAX_FORMAT_ROUNDS = 3  # passes over the rows, each for what the formats so far do not understand
 TIME_RANGE = re.compile(r"\s*\d{1,2}(:\d\d)?\s*[-–]\s*\d{1,2}(:\d\d)?\s*")
 LAST_HOUR = re.compile(r"\s*24(\.0*|:00(:00)?)?\s*")
 
@@ -596,7 +668,7 @@ class Trial:
     """Formats that were tried, and what came of it."""
 
     formats: tuple[str, ...]
-    found: Inspection
+    inspection: Inspection
     unread: int  # rows that are still not understood
 
     @property
@@ -606,13 +678,13 @@ class Trial:
     def dates(self) -> str:
         return (
             ""
-            if self.found.first is None
-            else f": the trips are then from {self.found.first} to {self.found.last}"
+            if self.inspection.first is None
+            else f": the trips are then from {self.inspection.first} to {self.inspection.last}"
         )
 
 
-def time_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
-    for dropped in dropped_as(found, UNREAD):
+def time_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
+    for dropped in dropped_as(inspection, UNREAD):
         texts = dict(dropped.examples)
         if texts and _timed(reading, dropped) and all(_is_date(text) for text in texts):
             what = f"column {dropped.column!r} holds dates without a time of day"
@@ -621,7 +693,7 @@ def time_causes(reading: TripReading, found: Inspection) -> Iterator[Cause]:
             shapes = ", ".join(dict.fromkeys(shape(text) for text in list(texts)[:3]))
             kind = "times" if _timed(reading, dropped) else "dates"
             what = f"{kind} in column {dropped.column!r} are not understood; they look like {shapes} (9: any digit)"
-            cure = _cure(reading, found, dropped)
+            cure = _cure(reading, inspection, dropped)
         yield Cause(dropped.rows, what, cure, quoted_examples(dropped.examples))
 
 
@@ -634,7 +706,7 @@ def _is_date(text: str) -> bool:
     return any(fits(form, text) for form in DATES)
 
 
-def _cure(reading: TripReading, found: Inspection, dropped: DroppedRows) -> str:
+def _cure(reading: TripReading, inspection: Inspection, dropped: DroppedRows) -> str:
     texts = [text for text, _ in dropped.examples]
     if all(LAST_HOUR.fullmatch(t) for t in texts):
         return (
@@ -642,7 +714,7 @@ def _cure(reading: TripReading, found: Inspection, dropped: DroppedRows) -> str:
         )
     if all(TIME_RANGE.fullmatch(t) for t in texts):
         return "keep the time at which each range begins"
-    trials = [_trial(reading, found, dropped, day=day) for day in (True, False)]
+    trials = [_trial(reading, inspection, dropped, day=day) for day in (True, False)]
     tried = [t for t in trials if t is not None and t.unread < dropped.rows]
     if not tried:
         return 'state how they are written, for example time_format = "%d.%m.%Y %H:%M", or write them like 2026-01-31 08:14'
@@ -655,14 +727,14 @@ def _format_advice(tried: list[Trial], rows: str) -> str:
     if others and others[0].unread == best.unread:
         both = "; or ".join(f"{t.written}{t.dates()}" for t in (best, others[0]))
         return f"the day or the month may stand first, and both can be read: in [data], write {both}"
-    then = f"{best.found.counted:,} of {best.found.read:,} {rows} then count"
+    then = f"{best.inspection.counted:,} of {best.inspection.read:,} {rows} then count"
     proof = " (with day and month the other way round, fewer can be read)" if others else ""
     return f"in [data], write {best.written}: {then}{proof}"
 
 
-def _trial(reading: TripReading, found: Inspection, dropped: DroppedRows, *, day: bool) -> Trial | None:
+def _trial(reading: TripReading, inspection: Inspection, dropped: DroppedRows, *, day: bool) -> Trial | None:
     """Formats for what is not understood, beside those that understand other rows; tried until nothing is left."""
-    formats = _kept(reading, found, dropped)
+    formats = _kept(reading, inspection, dropped)
     texts, trial = dict(dropped.examples), None
     for _ in range(MAX_FORMAT_ROUNDS):
         more = [f for f in cover(texts, day=day) if f not in formats]
@@ -676,62 +748,9 @@ def _trial(reading: TripReading, found: Inspection, dropped: DroppedRows, *, day
     return trial
 
 
-def _kept(reading: TripReading, found: Inspection, dropped: DroppedRows) -> tuple[str, ...]:
+def _kept(reading: TripReading, inspection: Inspection, dropped: DroppedRows) -> tuple[str, ...]:
     """The formats of today, if they understand any row."""
-    missing = sum(d.rows for d in dropped_as(found, MISSING) if d.column == dropped.column)
-    if dropped.rows + missing >= found.read:
+    missing = sum(d.rows for d in dropped_as(inspection, MISSING) if d.column == dropped.column)
+    if dropped.rows + missing >= inspection.read:
         return ()
     return reading.formats or (ISO_NAME,)
-
-
-# Likely mistakes in how trips are read, the weightiest first.
-
-
-def causes_of(reading: TripReading, found: Inspection) -> tuple[Cause, ...]:
-    """What may be wrong. Private: it reads the trips, several times."""
-    if not found.read and linked_taps(reading) is None:
-        return (Cause(0, f"{found.label} holds no rows", "check that the export is complete"),)
-    kinds = (
-        table_causes,
-        role_causes,
-        time_causes,
-        place_causes,
-        value_causes,
-        tap_causes,
-        curve_causes,
-        _others,
-    )
-    causes = [cause for kind in kinds for cause in kind(reading, found)]
-    return tuple(sorted(causes, key=lambda cause: -cause.rows))
-
-
-def _others(reading: TripReading, found: Inspection) -> Iterator[Cause]:
-    linked = linked_taps(reading) is not None
-    for dropped in found.dropped:
-        ends = linked and dropped.reason == REASONS[MISSING] and dropped.column in PLACES
-        said = None if ends else _plain(found, dropped)
-        if linked and dropped.reason == NO_PERSON:
-            said = (
-                f"{number_of(dropped.rows, 'tap')} {'has' if dropped.rows == 1 else 'have'} no value in {dropped.column!r}, so nobody can tell which taps belong together",
-                "they are left out",
-            )
-        if said is not None:
-            yield Cause(dropped.rows, *said)
-
-
-def _plain(found: Inspection, dropped: DroppedRows) -> tuple[str, str] | None:
-    rows, many = number_of(dropped.rows, "row"), dropped.rows * 10 > found.read
-    if dropped.reason == MALFORMED:
-        what = f"{rows} have more or fewer fields than the first line, or quotes that do not close"
-        return what, "export the file again, with quotes around text"
-    if dropped.reason == NO_PERSON:
-        return (
-            f"{rows} have no value in {dropped.column!r}, so they belong to no person",
-            "name another column, or protect a trip",
-        )
-    if dropped.reason == STRUCTURAL_ZERO and many:
-        what = f"{rows} are trips that the universe excludes, such as those that end where they began"
-        return what, "if they are meant, write origin_is_destination = true"
-    if dropped.reason == REASONS[MISSING] and many:
-        return f"column {dropped.column!r} is empty in {rows}", "name another column, if there is one"
-    return None

@@ -1,4 +1,4 @@
-"""`cbdp check`: what a configuration would release, on one screen. Spends nothing, reads no trip."""
+"""`cbdp check` and `cbdp plan`: what a configuration would release, on one screen or on one offline page. Neither spends anything or reads a trip."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def check_main(argv: Sequence[str]) -> int:
     from cbdp.forecast.running import running_lines
 
     plan = plan_of_file(options.config)
-    said = answers(plan, options.within)
-    told = explain(plan)
+    wish_answers = answers(plan, options.within)
+    explanation = explain(plan)
     if options.json:
-        print(json.dumps(plan_as_json(plan, told, said), indent=1, ensure_ascii=False))
+        print(json.dumps(plan_as_json(plan, explanation, wish_answers), indent=1, ensure_ascii=False))
         return 0
     if options.picture:
-        print(told.mermaid)
+        print(explanation.mermaid)
         return 0
-    body = [told.text] if options.all else [told.screen, *wrapped(running_lines(plan)[:1])]
-    print("\n".join([*body, *wrapped(said), *_place_in_series(options.config, plan)]))
+    body = [explanation.text] if options.all else [explanation.screen, *wrapped(running_lines(plan)[:1])]
+    print("\n".join([*body, *wrapped(wish_answers), *_place_in_series(options.config, plan)]))
     return 0
 
 
@@ -101,7 +101,7 @@ def _check_wish(wish: str) -> None:
         raise InputError(f"--within takes FEATURE=PERCENT, for example zone=5, not {wish!r}")
 
 
-# `cbdp plan`: one offline page to decide with. Spends nothing, reads no trip.
+# `cbdp plan`: the page
 
 
 def plan_main(argv: Sequence[str]) -> int:

@@ -1,4 +1,7 @@
-"""`cbdp choose`: buy a public max_trips. Count, charge, draw, write, note; an identical purchase is made once."""
+"""`cbdp choose`: buy a public max_trips, a private quantile by the exponential mechanism (McSherry and Talwar 2007; Smith 2011).
+
+Count, charge, draw, write, note; an identical purchase is made once.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +60,13 @@ def choose_main(argv: Sequence[str]) -> int:
     parser.add_argument("--accept-unusual", action="store_true", help=UNUSUAL)
     options = parser.parse_args(argv)
     config = read(options.config)
-    made = buy(config, accept_dropped=options.accept_dropped, accept_unusual=options.accept_unusual)
+    purchase = buy(config, accept_dropped=options.accept_dropped, accept_unusual=options.accept_unusual)
     bought = requested_quantile(config)
     assert bought is not None
-    paid = f"ε = {bought.epsilon} was charged" if made.fresh else "it was bought before, nothing was spent"
-    print(f"max_trips = {made.max_trips} ({paid})\n{made.path}")
+    paid = (
+        f"ε = {bought.epsilon} was charged" if purchase.fresh else "it was bought before, nothing was spent"
+    )
+    print(f"max_trips = {purchase.max_trips} ({paid})\n{purchase.path}")
     return 0
 
 
@@ -100,11 +105,11 @@ def _judge(reading: TripReading, accepted: Accepted) -> None:
     """Stop before the charge where the rows would stop a release; how many trips are kept is not known yet."""
     if accepted.dropped and accepted.unusual:
         return
-    found = look(reading)
+    inspection = look(reading)
     if not accepted.dropped:
-        refuse_dropped(reading, (Share(found.read, found.counted),))
+        refuse_dropped(reading, (Share(inspection.read, inspection.counted),))
     if not accepted.unusual:
-        refuse_unusual(Plausibility(reading, found.read), found.trips, found.trips)
+        refuse_unusual(Plausibility(reading, inspection.read), inspection.trips, inspection.trips)
 
 
 def _covered(reading: TripReading) -> ChargeScope:

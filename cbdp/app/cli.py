@@ -187,8 +187,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _command(name: str) -> Callable[[Sequence[str]], int]:
     module, _, function = COMMANDS[name][0].partition(":")
-    found: Callable[[Sequence[str]], int] = getattr(import_module(module), function)
-    return found
+    main_function: Callable[[Sequence[str]], int] = getattr(import_module(module), function)
+    return main_function
 
 
 def _stopped(why: str, code: int) -> int:

@@ -51,10 +51,10 @@ def _practice_files(folder: Path) -> int:
     from cbdp.datasets.practice import practice_files
 
     folder.mkdir(parents=True, exist_ok=True)
-    made = practice_files()
-    for name in made:
+    texts = practice_files()
+    for name in texts:
         check_new(folder / name, internal=False)
-    for name, text in made.items():
+    for name, text in texts.items():
         write_new(folder / name, text)
         print(f"wrote {folder / name}")
     return 0
@@ -133,8 +133,8 @@ def release(argv: Sequence[str]) -> int:
             interrupts=interrupts,
             judge=judge(_say, Accepted(options.accept_dropped, options.accept_unusual)),
         )
-        made = "released to" if done.fresh else "this request has been released before, nothing was spent:"
-        print(f"{made} {done.path}\nopen {done.path / 'report.html'}")
+        outcome = "released to" if done.fresh else "this request has been released before, nothing was spent:"
+        print(f"{outcome} {done.path}\nopen {done.path / 'report.html'}")
     return 0
 
 
@@ -154,15 +154,15 @@ def report(argv: Sequence[str]) -> int:
     from cbdp.report import build
     from cbdp.report.markup import INTERNAL_WARNING
 
-    given = load(options.release)
+    published = load(options.release)
     if options.internal and not options.out:
         raise InputError("an internal report shows private counts: say with --out where it may be written")
     path = Path(options.out or _beside(options.release))
     check_new(path, internal=bool(options.internal))
     if options.internal:
-        write_new(path, build_internal(given, _truth(options.internal, given)), internal=True)
+        write_new(path, build_internal(published, _truth(options.internal, published)), internal=True)
     else:
-        write_new(path, build(given))
+        write_new(path, build(published))
     print(f"{INTERNAL_WARNING}\n{path}" if options.internal else path)
     return 0
 
@@ -178,9 +178,9 @@ def _truth(config: str, release: Release) -> Counts:
     from cbdp.counting import count
     from cbdp.forecast.calendar import slot_of
 
-    given = read(config)
-    slot = None if given.series is None or release.series is None else slot_of(given, release.series)
-    planned = plan(given, slot)
+    settings = read(config)
+    slot = None if settings.series is None or release.series is None else slot_of(settings, release.series)
+    planned = plan(settings, slot)
     return count(
         planned.trips,
         planned.universe,
@@ -217,8 +217,8 @@ class PartKind:
 
     def table(self) -> Parts[Any]:
         module, _, attribute = self.where.partition(":")
-        found: Parts[Any] = getattr(import_module(module), attribute)
-        return found
+        parts: Parts[Any] = getattr(import_module(module), attribute)
+        return parts
 
 
 PART_KINDS: Mapping[str, PartKind] = {
@@ -256,20 +256,20 @@ def part_lines(kind: str | None = None) -> Iterator[str]:
 def part_rows(kind: str) -> list[tuple[str, ...]]:
     """A title, and a row for each part: name, package, whether it can be used, capabilities, a line about it."""
     shown, table = PART_KINDS[kind].shown, PART_KINDS[kind].table()
-    made = [("name", "from", "installed", *shown, "about")]
+    rows = [("name", "from", "installed", *shown, "about")]
     where = table.known()
     for name, part, broken in table.each():
         package = "cbdp" if name in table.table else where[name].partition(":")[0].partition(".")[0]
         if part is None:
-            made.append((name, package, "no", *("" for _ in shown), broken))
+            rows.append((name, package, "no", *("" for _ in shown), broken))
             continue
         here = _installed(part)
         about = (
             _about(part) if here else f"{_about(part)} — {getattr(part, 'install', 'its package is missing')}"
         )
         capabilities = (_capability_text(getattr(part, attribute, None)) for attribute in shown.values())
-        made.append((name, package, "yes" if here else "no", *capabilities, about))
-    return made
+        rows.append((name, package, "yes" if here else "no", *capabilities, about))
+    return rows
 
 
 def _installed(part: Any) -> bool:
@@ -278,8 +278,8 @@ def _installed(part: Any) -> bool:
 
 def _about(part: Any) -> str:
     """A part's line about itself; of one that has none, the first line of its documentation."""
-    said = getattr(part, "about", "") or (getdoc(part) or "").partition("\n")[0]
-    return str(said)
+    line = getattr(part, "about", "") or (getdoc(part) or "").partition("\n")[0]
+    return str(line)
 
 
 def _capability_text(capability: Any) -> str:
@@ -297,8 +297,8 @@ def _capability_text(capability: Any) -> str:
 # `cbdp ledger`: create a ledger, once, before the first release; show what was spent and verify the chain.
 
 
-BROKEN_EXIT_CODE = 1
-MAX_FIELD_CHARACTERS = 40  # characters of a field
+BROKEN_EXIT_CODE = 1  # of a chain that does not verify
+MAX_FIELD_CHARACTERS = 40  # characters of an entry's field; longer ones are cut
 
 
 def ledger_main(argv: Sequence[str]) -> int:
@@ -326,8 +326,8 @@ def _ledger_parser() -> argparse.ArgumentParser:
 
 def _with_action(argv: Sequence[str]) -> list[str]:
     """Without an action a ledger is shown; one whose file is called `create` is shown as ./create."""
-    known = ("create", "show", "-h", "--help")
-    return list(argv) if not argv or argv[0] in known else ["show", *argv]
+    actions = ("create", "show", "-h", "--help")
+    return list(argv) if not argv or argv[0] in actions else ["show", *argv]
 
 
 def _create(config: str) -> int:

@@ -1,4 +1,4 @@
-"""A configuration is begun for the user's files: the trips are opened for their schema, and no row of them is read."""
+"""`cbdp init`: a commented configuration for the user's files, to be read and edited. The trips are opened for their schema, and no row of them is read."""
 
 from __future__ import annotations
 
@@ -55,51 +55,48 @@ def starter(
             f"the stops and the trips are the same file {str(stops)!r}: give a public list of all stops, used or not"
         )
     Clock(format=tuple(time_format) or None)
-    known = None if preset is None else PRESETS.get(preset)
-    given = [str(t) for t in listed]
-    found = guess(given, stops) if known is None else _of_preset(known, given, stops)
+    chosen_preset = None if preset is None else PRESETS.get(preset)
+    sources = [str(t) for t in listed]
+    guessed = guess(sources, stops) if chosen_preset is None else _of_preset(chosen_preset, sources, stops)
     if count_taps:
-        found = _alone(found, preset)
+        guessed = _alone(guessed, preset)
     return render(
         Starter(
             tuple(_relative(t, folder) for t in listed),
             None if stops is None else _relative(stops, folder),
-            replace(found, formats=tuple(time_format) or found.formats),
-            PRESETS.get("taps") if known is None and found.linked else known,
+            replace(guessed, formats=tuple(time_format) or guessed.formats),
+            PRESETS.get("taps") if chosen_preset is None and guessed.linked else chosen_preset,
         )
     )
 
 
-def _alone(found: Guess, preset: str | None) -> Guess:
+def _alone(guessed: Guess, preset: str | None) -> Guess:
     """Taps, each counted on its own."""
     if preset is not None:
         raise InputError(
             f"--count-taps counts taps, and the preset {preset!r} makes trips: leave one of them out"
         )
-    if not found.linked and not found.places:
+    if not guessed.linked and not guessed.places:
         raise InputError(
             "--count-taps counts taps by stop, and no column of their stop and time was found: leave it out"
         )
-    return replace(found, alone=True)
+    return replace(guessed, alone=True)
 
 
 def _of_preset(preset: Preset, trips: Sequence[str], stops: str | Path | None) -> Guess:
     """What a preset knows; nothing is guessed but the stops' columns."""
     source = schema_of(trips[0] if len(trips) == 1 else list(trips))
     public = StopsGuess() if stops is None else guess_stops(Path(stops), preset.stop_columns, preset.zone)
-    check_header(source, public.known)
+    check_header(source, public.ids_and_names)
     columns = apply_preset(preset, source.kinds).raw
     return Guess(columns, stops=public, zoned_times=not preset.local)
 
 
-def _relative(given: str | Path, folder: Path | None) -> str:
+def _relative(path: str | Path, folder: Path | None) -> str:
     """A path as the configuration's folder sees it; one that was given in full stays so, and a URL as well."""
-    if "://" in str(given) or folder is None or Path(given).is_absolute():
-        return str(given)
-    return Path(os.path.relpath(given, folder)).as_posix()
-
-
-# What `cbdp init` writes: a commented configuration for the user's files, to be read and edited. No row of the trips is read.
+    if "://" in str(path) or folder is None or Path(path).is_absolute():
+        return str(path)
+    return Path(os.path.relpath(path, folder)).as_posix()
 
 
 __all__ = ["starter", "summary_lines", "write"]

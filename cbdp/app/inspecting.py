@@ -1,7 +1,6 @@
 """`cbdp inspect`: how trips are read, what of them counts, and why the rest does not. Private: for the curator's eyes only.
 
-`reading` is what an inspection needs of a configuration, `causes` finds likely mistakes with their cures (each kind of mistake has
-a module), `words` puts all into sections, `command` prints or writes them, and `judging` stops a release before its charge.
+`cbdp.app.reading` looks at the rows, `cbdp.app.causes` proposes what is wrong with them, and `cbdp.app.judging` decides by the same rules whether a release goes on.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from cbdp.release.roles import counted_noun as noun
 from cbdp.report.markup import INTERNAL_WARNING, internal_banner, join, page, tag
 from cbdp.text import aligned
 
-# An inspection in words: sections of lines, the same on a terminal, in a text file and on a page.
+# Sections of lines: the same on a terminal, in a text file and on a page
 
 
-INSPECTION_WIDTH = 110
-MAX_LISTED_DAYS = 62  # that are listed
+INSPECTION_WIDTH = 110  # characters of a line
+MAX_LISTED_DAYS = 62  # days up to which each has a bar: two months
 
 
 @dataclass(frozen=True)
@@ -47,48 +46,52 @@ class Section:
     lines: tuple[str, ...]
 
 
-def sections(reading: TripReading, found: Inspection, causes: Sequence[Cause]) -> list[Section]:
-    made = [
-        Section("What was read", tuple(_read(reading, found))),
+def sections(reading: TripReading, inspection: Inspection, causes: Sequence[Cause]) -> list[Section]:
+    parts = [
+        Section("What was read", tuple(_read(reading, inspection))),
         Section("What may be wrong, and what to do", tuple(_causes(causes))),
-        Section("Rows that do not count, and why", tuple(_dropped(found))),
-        Section("Whether a release would go on", tuple(_verdict(reading, found))),
+        Section("Rows that do not count, and why", tuple(_dropped(inspection))),
+        Section("Whether a release would go on", tuple(_verdict(reading, inspection))),
     ]
-    by, what = found.by, noun(reading.universe)
-    if "time" in by and found.trips:
-        made.append(Section(what.say("Trips by time of day"), tuple(chart(by["time"]))))
-    if "day" in by and found.trips and len(by["day"]) <= MAX_LISTED_DAYS:
-        made.append(Section(what.say("Trips by day"), tuple(chart(by["day"]))))
+    by, what = inspection.by, noun(reading.universe)
+    if "time" in by and inspection.trips:
+        parts.append(Section(what.say("Trips by time of day"), tuple(chart(by["time"]))))
+    if "day" in by and inspection.trips and len(by["day"]) <= MAX_LISTED_DAYS:
+        parts.append(Section(what.say("Trips by day"), tuple(chart(by["day"]))))
     names = {} if reading.stops is None else dict(zip(reading.stops.ids, reading.stops.names, strict=True))
     for dimension in stop_dimensions(reading.config):
         busy = [
             (str(value), str(names.get(value, "")), f"{trips:,}")
-            for value, trips in found.busiest(dimension)
+            for value, trips in inspection.busiest(dimension)
             if trips
         ]
         if busy:
             title = f"Busiest stops, as {dimension}"
-            made.append(Section(title, tuple(aligned([("stop", "name", what.many), *busy], right=[2]))))
-    if found.loads is not None and found.loads.persons:
-        made.append(Section(what.say("Trips per person"), tuple(_loads(found.loads, what))))
-    return made
+            parts.append(Section(title, tuple(aligned([("stop", "name", what.many), *busy], right=[2]))))
+    if inspection.loads is not None and inspection.loads.persons:
+        parts.append(Section(what.say("Trips per person"), tuple(_loads(inspection.loads, what))))
+    return parts
 
 
-def _read(reading: TripReading, found: Inspection) -> Iterator[str]:
-    yield found.label
-    yield from (f"note: {note}" for note in found.notes)
-    yield from date_lines(reading, found)
+def _read(reading: TripReading, inspection: Inspection) -> Iterator[str]:
+    yield inspection.label
+    yield from (f"note: {note}" for note in inspection.notes)
+    yield from date_lines(reading, inspection)
     linked = linked_taps(reading)
     if linked is not None:
-        yield from read_lines(reading, found, linked)
+        yield from read_lines(reading, inspection, linked)
     else:
-        share = f" ({100 * found.share:.1f} %)" if found.read else ""
-        yield f"{number_of(found.read, 'row')} read, {found.counted:,} counted{share}, {found.read - found.counted:,} dropped"
+        share = f" ({100 * inspection.share:.1f} %)" if inspection.read else ""
+        yield f"{number_of(inspection.read, 'row')} read, {inspection.counted:,} counted{share}, {inspection.read - inspection.counted:,} dropped"
     if counts_column(reading) is not None:
-        yield f"the counted rows stand for {noun(reading.universe).number(found.trips)}"
+        yield f"the counted rows stand for {noun(reading.universe).number(inspection.trips)}"
     if reading.clock.timezone is not None:
         yield f"times are converted to {reading.clock.timezone}; those without an offset are taken for UTC"
-    if found.counted and planner.DAY_KEY not in reading.universe.dimensions and reading.config.series is None:
+    if (
+        inspection.counted
+        and planner.DAY_KEY not in reading.universe.dimensions
+        and reading.config.series is None
+    ):
         yield "all days are added up; to tell them apart, state universe.days"
 
 
@@ -104,9 +107,9 @@ def _causes(causes: Sequence[Cause]) -> Iterator[str]:
         yield "nothing suspicious was found in how rows are read"
 
 
-def _verdict(reading: TripReading, found: Inspection) -> Iterator[str]:
+def _verdict(reading: TripReading, inspection: Inspection) -> Iterator[str]:
     """What stops a release before its charge, by the same rules."""
-    stops = list(verdict(reading, found))
+    stops = list(verdict(reading, inspection))
     for stop in stops:
         yield from _wrapped(f"- it would stop: {stop}")
     if not stops:
@@ -125,8 +128,8 @@ def _wrapped(line: str) -> list[str]:
     )
 
 
-def _dropped(found: Inspection) -> Iterator[str]:
-    if not found.dropped:
+def _dropped(inspection: Inspection) -> Iterator[str]:
+    if not inspection.dropped:
         yield "none"
         return
     rows = [
@@ -136,7 +139,7 @@ def _dropped(found: Inspection) -> Iterator[str]:
             f"{d.rows:,}",
             ", ".join(quoted_examples(d.examples)),
         )
-        for d in found.dropped
+        for d in inspection.dropped
     ]
     yield from aligned([("reason", "column", "rows", "examples"), *rows], right=[2])
     yield "a row may have several reasons"
@@ -144,8 +147,8 @@ def _dropped(found: Inspection) -> Iterator[str]:
 
 def _loads(loads: PersonLoads, what: Noun) -> Iterator[str]:
     who = "person" if loads.per == RELEASE else f"person-{loads.per}"
-    said = f" (a person-{loads.per} is one {loads.per} of one person)" if loads.per != RELEASE else ""
-    yield f"{number_of(loads.persons, who)} with {what.number(loads.trips)}{said}"
+    definition = f" (a person-{loads.per} is one {loads.per} of one person)" if loads.per != RELEASE else ""
+    yield f"{number_of(loads.persons, who)} with {what.number(loads.trips)}{definition}"
     yield ", ".join(f"{100 * share:g} % have at most {most:,}" for share, most in loads.quantiles.items())
     if loads.together:
         yield f"{number_of(loads.together, 'trip')} would be dropped to keep trips apart, whatever max_trips is (a second one of a person in the same period); the table includes them"
@@ -156,25 +159,25 @@ def _loads(loads: PersonLoads, what: Noun) -> Iterator[str]:
     yield from aligned([("max_trips", "would drop", f"of the {what.many}"), *rows], right=[0, 1, 2])
 
 
-def as_text(made: Sequence[Section]) -> str:
+def as_text(parts: Sequence[Section]) -> str:
     """Under the mark, and ended by it."""
     lines = [INTERNAL_WARNING, ""]
-    for section in made:
+    for section in parts:
         lines += [section.title, *(f"  {line}".rstrip() for line in section.lines), ""]
     return "\n".join([*lines, INTERNAL_WARNING])
 
 
-def as_page(made: Sequence[Section]) -> str:
+def as_page(parts: Sequence[Section]) -> str:
     body = join(
         internal_banner(),
         tag("header", tag("h1", "How the trips are read")),
-        tag("main", [tag("section", tag("h2", s.title), tag("pre", "\n".join(s.lines))) for s in made]),
+        tag("main", [tag("section", tag("h2", s.title), tag("pre", "\n".join(s.lines))) for s in parts]),
         tag("footer", tag("p", INTERNAL_WARNING)),
     )
     return page("INTERNAL: how the trips are read", body, None)
 
 
-# `cbdp inspect`: print an inspection, or write it to a file that says what it is.
+# The command
 
 
 def inspect_main(argv: Sequence[str]) -> int:
@@ -195,20 +198,20 @@ def inspect_main(argv: Sequence[str]) -> int:
     if path is not None:
         check_new(path, internal=True)
     reading = reading_of(read(options.config))
-    found = look(reading)
-    made = sections(reading, found, causes_of(reading, found))
+    inspection = look(reading)
+    parts = sections(reading, inspection, causes_of(reading, inspection))
     if reading.config.series is not None:
         from cbdp.app.series.continuity import closed_periods, lines_of
 
         closed = lines_of(
             closed_periods(reading), "rows" if linked_taps(reading) is None else ROWS_OF_LINKED_TAPS
         )
-        made.append(Section("Closed periods of the series", tuple(closed)))
+        parts.append(Section("Closed periods of the series", tuple(closed)))
     if path is None:
-        print(as_text(made))
+        print(as_text(parts))
         return 0
     web = path.suffix.lower() in (".html", ".htm")
-    write_new(path, as_page(made) if web else as_text(made) + "\n", internal=True)
+    write_new(path, as_page(parts) if web else as_text(parts) + "\n", internal=True)
     print(f"{INTERNAL_WARNING}\n{path}")
     return 0
 

@@ -20,7 +20,7 @@ from cbdp.report.diagrams import scatter_diagram
 from cbdp.report.markup import INTERNAL_WARNING, Html, internal_banner, join, page, table, tag
 from cbdp.report.text import confidence_text, percent, published_features
 
-MAX_LISTED_MISSES = 25  # listed
+MAX_LISTED_MISSES = 25  # counts of each table, those with the largest errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +56,17 @@ def build_internal(release: Release, truth: Counts) -> str:
             "the truth counts other trip types than the release: count with the release's universe"
         )
     published = published_view(release)
-    found = [compare(published, truth, name) for name in published_features(published)]
+    comparisons = [compare(published, truth, name) for name in published_features(published)]
     total = int(truth.value.sum())
-    said = f"True trips: {total:,}. Published: {release.total:,}. Errors are published minus true counts, in trips."
+    lead = f"True trips: {total:,}. Published: {release.total:,}. Errors are published minus true counts, in trips."
     body = join(
         internal_banner(),
-        tag("header", tag("h1", "The release compared with the truth"), tag("p", said, class_="lead")),
+        tag("header", tag("h1", "The release compared with the truth"), tag("p", lead, class_="lead")),
         tag(
             "main",
-            tag("section", tag("h2", "Errors by table"), _errors(found, published), id="errors"),
-            tag("section", tag("h2", "Largest errors"), _misses(found, published), id="misses"),
-            tag("section", tag("h2", "Published against true counts"), _scatters(found), id="scatters"),
+            tag("section", tag("h2", "Errors by table"), _errors(comparisons, published), id="errors"),
+            tag("section", tag("h2", "Largest errors"), _misses(comparisons, published), id="misses"),
+            tag("section", tag("h2", "Published against true counts"), _scatters(comparisons), id="scatters"),
         ),
         tag("footer", tag("p", INTERNAL_WARNING)),
     )
@@ -87,31 +87,31 @@ def compare(published: Published, truth: Counts, name: str) -> Comparison:
 
 
 def _at(index: Ints, where: Ints, value: Ints) -> Ints:
-    found = np.zeros(len(index), dtype=np.int64)
-    found[np.searchsorted(index, where)] = value
-    return found
+    dense = np.zeros(len(index), dtype=np.int64)
+    dense[np.searchsorted(index, where)] = value
+    return dense
 
 
 def _covered(interval: Interval, exact: Ints) -> float:
     return float(np.mean((interval.low <= exact) & (exact <= interval.high)))
 
 
-def _errors(found: Sequence[Comparison], published: Published) -> Html:
+def _errors(comparisons: Sequence[Comparison], published: Published) -> Html:
     sure = confidence_text(published)
     head = ["Table", "Counts", "Root mean square error", "Mean error", "Mean absolute error", "Largest error", "Relative to the mean count", f"Inside {sure} intervals"]  # fmt: skip
     rows = []
-    for c in found:
+    for c in comparisons:
         mean = c.true.sum() / c.size
         rows.append([
             c.feature, f"{c.size:,}", _small(c.rms), _signed(float(c.error.sum() / c.size)), _small(np.abs(c.error).sum() / c.size),
             f"{int(np.abs(c.error).max(initial=0)):,}", percent(c.rms / mean) if mean else "–",
             "–" if c.covered is None else percent(c.covered),
         ])  # fmt: skip
-    said = tag(
+    note = tag(
         "p",
         f"About {sure} of the intervals should contain the true count. A single release may differ, especially in tables of few counts.",
     )
-    return join(tag("div", table(head, rows, class_="cards", id="error-table"), class_="scroll"), said)
+    return join(tag("div", table(head, rows, class_="cards", id="error-table"), class_="scroll"), note)
 
 
 def _signed(value: float) -> str:
@@ -122,11 +122,11 @@ def _small(value: float) -> str:
     return number_text(value) if value >= 100 else f"{value:.3g}"
 
 
-def _misses(found: Sequence[Comparison], published: Published) -> Html:
+def _misses(comparisons: Sequence[Comparison], published: Published) -> Html:
     """The counts with the largest errors, table by table."""
     return join([
         tag("details", tag("summary", c.feature), tag("div", _missed(c, published), class_="scroll"), open=c.feature != SINGLETON)
-        for c in found
+        for c in comparisons
         if c.size > 1
     ])  # fmt: skip
 
@@ -170,14 +170,14 @@ def _names(published: Published, feature: str, elements: Ints) -> list[str]:
     return [" · ".join(row) for row in zip(*columns, strict=True)]
 
 
-def _scatters(found: Sequence[Comparison]) -> Html:
+def _scatters(comparisons: Sequence[Comparison]) -> Html:
     pictures = [
         tag("article", tag("h3", c.feature), scatter_diagram(c.published, c.true, c.feature))
-        for c in found
+        for c in comparisons
         if c.size > 1
     ]
-    said = tag(
+    note = tag(
         "p",
         "Points on the line are exact. Both axes have square-root scales, so that small counts can be seen.",
     )
-    return join(said, tag("div", pictures, class_="beside"))
+    return join(note, tag("div", pictures, class_="beside"))

@@ -1,7 +1,9 @@
-"""Whether the rows can be what they are said to be: repeated rows, days without rows, another number of trips than expected, times in UTC.
+"""Whether counted rows may be charged for: they must be plausible, and most of them must count.
 
-Each finding is a `Cause` that stops a release before its charge; `cbdp inspect` shows the same ones. Every threshold is a wide share of all rows, stated
-here and in docs/explanation/threat-model.md, which also says what an outsider could learn from a stop. Private, all of it.
+Implausible are repeated rows, days without rows, another number of trips than expected, and times in UTC. Each doubt is a `Cause` that stops a release before
+its charge; `cbdp inspect` shows the same ones. Every threshold is a wide share of all rows, stated here and in docs/explanation/threat-model.md.
+
+Private: decisions see rows and are the curator's own. They go to the terminal of whoever holds the trips; nothing is spent and nothing is written.
 """
 
 from __future__ import annotations
@@ -43,8 +45,8 @@ MAX_FACTOR_FROM_EXPECTED = 1.8  # a number that was rounded to one digit is off 
 MAX_SHARE_REPEATED = 0.01  # share of the rows that may repeat others, whatever the reason
 MAX_SHARE_EMPTY_DAYS = 0.1  # share of the days that may be without rows
 MIN_EMPTY_DAYS = 2  # days without rows that may be closed days, however short the time
-QUIET_DAY = 20  # a day with less than one in so many of a usual day's rows counts as one without
-USUAL_ROWS = 20  # rows of a usual day, below which days without any are usual as well
+QUIET_DAY_ONE_IN = 20  # a day with less than one in so many rows of a usual day counts as one without rows
+MIN_ROWS_OF_USUAL_DAY = 20  # rows of a usual day, below which days without any are usual as well
 MAX_SHARE_OFFSETS = 0.1  # share of the rows whose times may end in an offset
 UTC_NAMES = {"UTC", "GMT", "UCT", "Z", "ZULU", "UNIVERSAL", "GREENWICH"}
 
@@ -149,12 +151,12 @@ def universal_column(reading: TripReading, column: str) -> Cause | None:
 
 
 def _in_utc(reading: TripReading, what: str) -> Cause:
-    known = _city_zone(reading)
-    named = "" if known else ' (with the name of your zone; "UTC" if that is the clock of your city)'
+    zone = _city_zone(reading)
+    named = "" if zone else ' (with the name of your zone; "UTC" if that is the clock of your city)'
     return Cause(
         0,
         f"{what}, and data.timezone is not stated: they would count by UTC, hours off the clock of your city",
-        f"in [data], write timezone = {toml_text(known or 'Europe/Madrid')}{named}",
+        f"in [data], write timezone = {toml_text(zone or 'Europe/Madrid')}{named}",
     )
 
 
@@ -206,9 +208,9 @@ def _empty_days(
 ) -> Iterator[Cause]:
     """Days without rows among those that are counted, closed days aside: weekdays that have no rows in any week, if that is not most of them."""
     usual = _usual(rows)
-    if usual < USUAL_ROWS:
+    if usual < MIN_ROWS_OF_USUAL_DAY:
         return
-    busy = {day for day, many in rows.items() if many * QUIET_DAY >= usual}
+    busy = {day for day, many in rows.items() if many * QUIET_DAY_ONE_IN >= usual}
     span = _counted_days(reading, busy, days)
     empty = [day for day in span if day not in busy]
     served = {day.weekday() for day in busy} if 2 * len(empty) <= len(span) else set(range(7))
@@ -245,10 +247,7 @@ def _counted_days(reading: TripReading, busy: set[dt.date], days: ServiceDays | 
     return [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
 
 
-# Whether a count may be charged for: shown to the curator in one line, and stopped where most rows do not count, or cannot be what they seem.
-#
-# This decision sees private rows. It is the curator's own: what it says goes to the terminal of whoever holds the trips, nothing is
-# spent, and nothing is written. docs/reference/data.md says what an outsider could learn from it.
+# The decision before a charge
 
 
 MIN_SHARE_COUNTED = 0.5  # share of the rows, and of the trips they stand for, that must count
@@ -355,16 +354,18 @@ def few_kept(kept: Share) -> str:
     return f"only {kept.counted:,} of {kept.all} would be kept, fewer than half: "
 
 
-def bounded_cause(reading: TripReading, found: Inspection) -> Cause:
+def bounded_cause(reading: TripReading, inspection: Inspection) -> Cause:
     """Why the bound on a person's trips drops so many."""
     assert isinstance(reading.unit, Person)
     stated = f"max_trips = {reading.unit.max_trips}{reading.unit.period}"
     persons = [
-        cause for cause in role_causes(reading, found) if cause.what.startswith(f"{reading.person!r} has few")
+        cause
+        for cause in role_causes(reading, inspection)
+        if cause.what.startswith(f"{reading.person!r} has few")
     ]
     if persons:
         return persons[0]
-    loads = found.loads
+    loads = inspection.loads
     enough = (
         []
         if loads is None
@@ -376,7 +377,7 @@ def bounded_cause(reading: TripReading, found: Inspection) -> Cause:
     )
     cure = f"write max_trips = {enough[0]} or more" if enough else "write a larger max_trips"
     return Cause(
-        found.counted,
+        inspection.counted,
         f"many persons have more than {stated}",
         f"{cure} (noise grows with it), protect a person per day or week, or name another column if {reading.person!r} is no person's",
     )
@@ -394,15 +395,15 @@ def refuse_dropped(reading: TripReading, shares: tuple[Share, ...]) -> None:
     short = [share for share in shares if share.short]
     if not short and all(share.counted >= (1 - MAX_SHARE_UNREADABLE_TIMES) * share.read for share in shares):
         return
-    found = look(reading)
-    unread = max((d.rows for d in dropped_as(found, UNREAD)), default=0)
-    if short or unread > MAX_SHARE_UNREADABLE_TIMES * found.read:
+    inspection = look(reading)
+    unread = max((d.rows for d in dropped_as(inspection, UNREAD)), default=0)
+    if short or unread > MAX_SHARE_UNREADABLE_TIMES * inspection.read:
         few = (
             _few(short[0])
             if short
-            else f"{unread:,} of {number_of(found.read, 'row')} hold times that cannot be read: "
+            else f"{unread:,} of {number_of(inspection.read, 'row')} hold times that cannot be read: "
         )
-        raise DroppedError(_refusal(reading, few, next(iter(causes_of(reading, found)), None)))
+        raise DroppedError(_refusal(reading, few, next(iter(causes_of(reading, inspection)), None)))
 
 
 def shares_of(plan: Plan, counts: Counts) -> tuple[Share, ...]:
@@ -417,14 +418,14 @@ def shares_of(plan: Plan, counts: Counts) -> tuple[Share, ...]:
     )
     if planner.weight_column(plan.columns, plan.universe) is None:
         return (seen,)
-    found = look(reading_of_plan(plan))
-    return Share(found.read, found.counted), Share(seen.read, seen.counted, noun(plan.universe).one)
+    inspection = look(reading_of_plan(plan))
+    return Share(inspection.read, inspection.counted), Share(seen.read, seen.counted, noun(plan.universe).one)
 
 
 def summary(plan: Plan, counts: Counts, shares: tuple[Share, ...]) -> str:
     """One line for the curator."""
-    said = [f"{t.counted:,} of {t.all}" for t in shares]
-    line = f"counted {', '.join(said)}"
+    parts = [f"{t.counted:,} of {t.all}" for t in shares]
+    line = f"counted {', '.join(parts)}"
     if isinstance(plan.unit, Person):
         line += f", of which {int(counts.value.sum()):,} are kept with at most {plan.unit.max_trips} of each person{plan.unit.period}"
     return f"{line} (private: for you alone)"
@@ -444,26 +445,26 @@ def _refusal(reading: TripReading, few: str, cause: Cause | None, accept: str = 
     )
 
 
-def verdict(reading: TripReading, found: Inspection) -> Iterator[str]:
+def verdict(reading: TripReading, inspection: Inspection) -> Iterator[str]:
     """What would stop a release of these rows, for `cbdp inspect`; nothing: it would go on."""
     column = unused_counts(reading.schema, reading.columns, reading.unit)
-    rows = Share(found.read, found.counted)
-    unread = max((d.rows for d in dropped_as(found, UNREAD)), default=0)
+    rows = Share(inspection.read, inspection.counted)
+    unread = max((d.rows for d in dropped_as(inspection, UNREAD)), default=0)
     if column is not None:
         cause = read_as_trips(column)
         yield f"{cause.what}; {cause.cure} ({ACCEPT_DROPPED} goes on)"
     if rows.short:
         yield f"{_few(rows)}see above ({ACCEPT_DROPPED} goes on)"
-    elif unread > MAX_SHARE_UNREADABLE_TIMES * found.read:
-        yield f"{unread:,} of {number_of(found.read, 'row')} hold times that cannot be read: see above ({ACCEPT_DROPPED} goes on)"
-    kept = found.trips
+    elif unread > MAX_SHARE_UNREADABLE_TIMES * inspection.read:
+        yield f"{unread:,} of {number_of(inspection.read, 'row')} hold times that cannot be read: see above ({ACCEPT_DROPPED} goes on)"
+    kept = inspection.trips
     whole = reading.config.series is None or getattr(reading.unit, "per", RELEASE) != RELEASE
-    if found.loads is not None and found.loads.kept is not None and whole:
-        kept = found.loads.kept
-        share = Share(found.loads.trips, kept, noun(reading.universe).one)
+    if inspection.loads is not None and inspection.loads.kept is not None and whole:
+        kept = inspection.loads.kept
+        share = Share(inspection.loads.trips, kept, noun(reading.universe).one)
         if share.read and share.short:
-            cause = bounded_cause(reading, found)
+            cause = bounded_cause(reading, inspection)
             yield f"{few_kept(share)}{cause.what}; {cause.cure} ({ACCEPT_DROPPED} goes on)"
-    if reading.config.series is None and found.read:
-        for cause in doubts(Plausibility(reading, found.read), found.trips, kept):
+    if reading.config.series is None and inspection.read:
+        for cause in doubts(Plausibility(reading, inspection.read), inspection.trips, kept):
             yield f"{cause.what}; {cause.cure} ({ACCEPT_UNUSUAL} goes on)"

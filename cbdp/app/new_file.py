@@ -55,12 +55,12 @@ def release_around(path: Path) -> Path | None:
 def _is_release(folder: Path) -> bool:
     """Whether a folder holds a manifest of ours. One that cannot be read may be ours."""
     try:
-        found = read_json(folder / MANIFEST)
+        document = read_json(folder / MANIFEST)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return False
     except (OSError, ValueError):
         return True
-    return isinstance(found, dict) and found.get("format") == FORMAT
+    return isinstance(document, dict) and document.get("format") == FORMAT
 
 
 def _check_internal(path: Path) -> None:

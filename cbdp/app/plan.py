@@ -1,4 +1,7 @@
-"""The mechanism of a plan, with its settings, its budget and its δ."""
+"""From a configuration to a plan: universe, features, mechanism, account and request of a release.
+
+Public inputs only are read. Of the trips only the schema is looked at, never a row; nothing is written and nothing is spent.
+"""
 
 from __future__ import annotations
 
@@ -68,249 +71,6 @@ from cbdp.release.universe_files import universe_hash
 from cbdp.rounding.roundings import cost_per_wrong_type
 from cbdp_features.calendar import seconds_of_day
 from cbdp_features.places import Stops
-
-OPTIMAL_BUDGET = "optimal"  # the budget that goes by a target
-
-
-def mechanism_of(config: Config, features: FeatureDag, unit: Unit) -> Mechanism:
-    with config.source.at("mechanism", "name"):
-        cls: type[Mechanism] = mechanism_parts().get(config.mechanism.name)
-    settings = (
-        _settings(config, cls, features)
-        | _budget_settings(config, cls, features)
-        | _noise_settings(config, cls)
-        | _delta_settings(config, cls, features)
-        | _public_settings(config, cls, features)
-    )
-    privacy = config.privacy
-    where: tuple[str, ...] = ("mechanism",)
-    if privacy.target is not None:
-        where = ("privacy", "target")
-    elif isinstance(privacy.budget, Mapping) or privacy.budget == OPTIMAL_BUDGET:
-        where = ("privacy", "budget")
-    elif privacy.law is not None:
-        where = ("privacy", "law")
-    with config.source.at(*where):
-        return cls(features, privacy.epsilon, unit, **settings)
-
-
-def _has_field(cls: type[Mechanism], name: str) -> bool:
-    return name in [f.name for f in dataclasses.fields(cls)]
-
-
-def _settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
-    """The settings that are written, checked against the features, the installed parts and the files."""
-    declared = settings_of(cls)
-    made: dict[str, Any] = {}
-    for name, value in config.mechanism.settings.items():
-        keys = ("mechanism", name)
-        if declared[name].kind == "names" or isinstance(value, Mapping):
-            check_features(config, features, keys, value)
-        with config.source.at(*keys):
-            made |= _setting_values(config, features, name, declared[name], value)
-    if SINGLETON not in made.get("measured", [SINGLETON]):
-        raise config.source.error(
-            ("mechanism", "measured"), f"{SINGLETON!r} is not measured: every trip type needs a noisy count"
-        )
-    return made
-
-
-def _setting_values(
-    config: Config, features: FeatureDag, name: str, declared: Setting, value: Any
-) -> dict[str, Any]:
-    """What the mechanism is given for a setting."""
-    if isinstance(declared.choices, Parts) and isinstance(value, str):
-        check_chosen(declared.choices, value)
-    if declared.kind != "file":
-        return {name: value}
-    weights, source = weights_of(config, features.universe, value, MAX_DENSE_TRIP_TYPES)
-    return {name: weights, f"{name}_source": source}
-
-
-def _budget_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
-    """How ε is shared: as it is written, or for a target."""
-    privacy = config.privacy
-    made: dict[str, Any] = {}
-    if privacy.budget is not None:
-        if not _has_field(cls, "budget"):
-            raise config.source.error(
-                ("privacy", "budget"),
-                f"{cls.name} measures once and has no budget to share: leave budget out",
-            )
-        with config.source.at("privacy", "budget"):
-            if isinstance(privacy.budget, Mapping):
-                check_features(config, features, ("privacy", "budget"), privacy.budget)
-            else:
-                check_chosen(budget_parts(), privacy.budget)
-        made["budget"] = privacy.budget
-    if privacy.target is not None:
-        if not _has_field(cls, "target"):
-            raise config.source.error(
-                ("privacy", "target"), f"{cls.name} cannot share ε for a target: leave target out"
-            )
-        check_features(config, features, ("privacy", "target"), privacy.target)
-        made |= {
-            "target": privacy.target,
-            "expected_trips": config.data.expected_trips,
-            "expected_filled": config.data.expected_filled,
-        }
-    return made
-
-
-def _public_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
-    """Counts that are public already, for a mechanism that can meet them."""
-    if config.privacy.public is None:
-        return {}
-    if not _has_field(cls, "public"):
-        raise config.source.error(
-            ("privacy", "public"),
-            f"{cls.name} cannot meet public counts: leave public out, or use constraint-based",
-        )
-    return {"public": public_counts(config, features)}
-
-
-def _noise_settings(config: Config, cls: type[Mechanism]) -> dict[str, Any]:
-    """The law of the noise and what it is paid for in; the mechanism says which go together."""
-    privacy, own = config.privacy, config.mechanism.settings.get("law")
-    if not issubclass(cls, AdditiveNoiseMechanism):
-        for name in ("law", "rho"):
-            if getattr(privacy, name) is not None:
-                raise config.source.error(
-                    ("privacy", name), f"{cls.name} draws geometric noise and spends ε: leave {name} out"
-                )
-        return {}
-    if privacy.law is not None and own not in (None, privacy.law):
-        raise config.source.error(
-            ("privacy", "law"),
-            f"law is {privacy.law!r} here and {own!r} in [mechanism]: leave one of them out",
-        )
-    with config.source.at(*(("privacy", "law") if own is None else ("mechanism", "law"))):
-        chosen: str = privacy.law or own or cls.law
-        check_chosen(noise_parts(), chosen)
-        currency = NOISE_DISTRIBUTIONS.get(chosen).currency
-    given = {"rho": privacy.rho, "delta": privacy.delta or None}
-    for name, value in given.items():
-        if currency == "epsilon" and value is not None:
-            raise config.source.error(
-                ("privacy", name),
-                f'law {chosen!r} spends pure ε, and no {"ρ" if name == "rho" else "δ"}: leave {name} out, or write law = "gaussian"',
-            )
-    return {"law": chosen} | {name: value for name, value in given.items() if value is not None}
-
-
-def _delta_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
-    """δ is stated for the whole release, and shared evenly among the tables that need it."""
-    delta = config.privacy.delta
-    if issubclass(cls, AdditiveNoiseMechanism):
-        return {}
-    if not _has_field(cls, "delta"):
-        if delta:
-            raise config.source.error(("privacy", "delta"), f"{cls.name} spends no δ: leave delta out")
-        return {}
-    if not delta:
-        raise config.source.error(
-            ("privacy", "delta"), f"{cls.name} skips zeros and pays with δ: give a delta above 0, like 1e-6"
-        )
-    tables = config.mechanism.settings.get("tables") or [n for n in features.features if n != TOTAL]
-    return {"delta": delta / len(tables)}
-
-
-# The request of a plan: what identifies a release, so that the same one is not paid for twice.
-#
-# It is two hashes: one of everything public that decides what is released, and one of the trips' whereabouts (`source`). An audit
-# compares the first alone, for trips may be moved after a release. Where the release is written, at what confidence intervals
-# are drawn, and what it says about itself is in neither: to change that costs no ε.
-
-
-REQUEST_VERSION = 2
-GEOMETRIC = "geometric"  # the law that goes without saying
-SETTINGS_STATED_BY_COST = (
-    "measured",
-    "tables",
-    "preset",
-)  # what is spent, and the other settings, say the same
-# Of [data]: what is stated by other parts of the request, and what decides no count. All that is not listed counts.
-DATA_STATED_ELSEWHERE = (
-    "trips",
-    "id",
-    "columns",
-    "timezone",
-    "time_format",
-    "holidays",
-    "day_starts",
-    "stops",
-    "stop_columns",
-)
-DATA_WITHOUT_EFFECT = ("riders", "expected_trips", "expected_filled")
-
-
-def request_of(asked: str, source: str) -> str:
-    return f"{asked}:{source}"
-
-
-def public_request_of(config: Config, columns: Mapping[str, str], clock: Clock, mechanism: Mechanism) -> str:
-    """A hash of all that is public and decides what is released; `columns` are those of the dimensions."""
-    features, cost = mechanism.features, mechanism.claim().cost
-    stated = {
-        "version": REQUEST_VERSION,
-        "dataset": config.data.id,
-        "reading": _reading(config.data, columns),
-        "clock": _clock(clock),
-        "universe": universe_hash(features.universe),
-        "features": {name: list(feature.by) for name, feature in features.features.items()},
-        "recipe": _recipe(mechanism),
-        "unit": [str(mechanism.unit), getattr(mechanism.unit, "column", None)],
-        "spends": [_spend(p) for p in single_costs(cost)],
-        "cost": [str(cost.epsilon), str(cost.delta)],
-    }
-    law = getattr(mechanism, "law", GEOMETRIC)
-    if law != GEOMETRIC:
-        stated["law"] = law
-    if mechanism.recipe.public:
-        stated["public"] = dict(mechanism.recipe.public)
-    text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _spend(part: DPCost | ZCDPCost) -> list[str]:
-    if isinstance(part, ZCDPCost):
-        return [part.what, "rho", str(part.rho)]
-    return [part.what, str(part.epsilon), str(part.delta)]
-
-
-def _clock(clock: Clock) -> dict[str, str]:
-    """What is set; of settings that older versions had not, only what is not the default, so that their requests stay the same."""
-    newer = {f.name for f in fields(clock) if f.name == "day_starts" and getattr(clock, f.name) == f.default}
-    return {f.name: repr(getattr(clock, f.name)) for f in fields(clock) if f.name not in newer}
-
-
-def _reading(data: DataSection, columns: Mapping[str, str]) -> dict[str, Any]:
-    """How rows are read. The column of persons counts where persons are protected, and then the unit names it.
-
-    Settings that are not made are left out, so that one that an older version had not leaves its requests as they were.
-    """
-    others = {role: column for role, column in data.columns.items() if role not in ("person", "day")}
-    further = {
-        f.name: repr(getattr(data, f.name))
-        for f in fields(data)
-        if f.name not in DATA_STATED_ELSEWHERE + DATA_WITHOUT_EFFECT
-    }
-    unset = {f.name: repr(f.default) for f in fields(data) if f.default is not MISSING}
-    unset |= {f.name: repr(f.default_factory()) for f in fields(data) if f.default_factory is not MISSING}
-    stated = {name: value for name, value in further.items() if value != unset.get(name)}
-    return {"columns": others | dict(columns), **stated}
-
-
-def _recipe(mechanism: Mechanism) -> dict[str, Any]:
-    """The recipe without what can be spelt in several ways and is said by what is spent."""
-    stated = mechanism.recipe.settings
-    settings = {n: stated[n] for n in settings_of(type(mechanism)) if n not in SETTINGS_STATED_BY_COST}
-    if settings.get("rounding") == "few":  # its price is by the budget's name, beyond what that spends
-        settings["rounding"] = ["few", cost_per_wrong_type(getattr(mechanism, "budget", None))]
-    return {"mechanism": mechanism.name, "settings": settings}
-
-
-# From a configuration to a plan.
 
 
 class BesideRelease(Protocol):
@@ -457,7 +217,7 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
     columns: Mapping[str, str] = columns_of(universe, trips, mechanism.unit)
     if slot is None:
         request = request_of(
-            public_request_of(config, columns, trips.clock, mechanism), source_hash(trips.given)
+            public_request_of(config, columns, trips.clock, mechanism), source_hash(trips.trips)
         )
     else:
         check_fits(config, mechanism.unit, universe)
@@ -467,7 +227,7 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
     account = _account(config, mechanism, request, covers, must_fit=must_fit)
     return Plan(
         config,
-        trips.given,
+        trips.trips,
         columns,
         trips.clock,
         stops,
@@ -500,10 +260,10 @@ def _account(
     config: Config, mechanism: Mechanism, request: str, covers: ChargeScope, *, must_fit: bool = True
 ) -> Account:
     """What the ledger says of a request; a release must fit into it, and read days as others near it do."""
-    found = account_of(config, mechanism, request, covers, must_fit=must_fit)
+    account = account_of(config, mechanism, request, covers, must_fit=must_fit)
     if must_fit:
-        check_alike(config, covers, found.path)
-    return found
+        check_alike(config, covers, account.path)
+    return account
 
 
 def plan_of(earlier: Plan, config: Config, slot: Slot) -> Plan:
@@ -512,7 +272,7 @@ def plan_of(earlier: Plan, config: Config, slot: Slot) -> Plan:
     request = request_of_slot(config, slot)
     if config.data.trips != earlier.config.data.trips:  # a file of its own, whose times may have another zone
         trips = schema_of(config)
-        earlier = replace(earlier, trips=trips.given, schema=trips.source)
+        earlier = replace(earlier, trips=trips.trips, schema=trips.source)
     covers = replace(covers_of(earlier.unit, earlier.universe, slot), days=earlier.service_days)
     account = _account(config, earlier.mechanism, request, covers)
     return replace(
@@ -546,18 +306,256 @@ def _dated(
     return dated
 
 
-# What a configuration means: the universe, the features, the mechanism, the account. Public inputs only are read.
+# The mechanism of a plan, with its settings, its budget and its δ
+
+
+OPTIMAL_BUDGET = "optimal"  # the budget that goes by a target
+
+
+def mechanism_of(config: Config, features: FeatureDag, unit: Unit) -> Mechanism:
+    with config.source.at("mechanism", "name"):
+        cls: type[Mechanism] = mechanism_parts().get(config.mechanism.name)
+    settings = (
+        _settings(config, cls, features)
+        | _budget_settings(config, cls, features)
+        | _noise_settings(config, cls)
+        | _delta_settings(config, cls, features)
+        | _public_settings(config, cls, features)
+    )
+    privacy = config.privacy
+    where: tuple[str, ...] = ("mechanism",)
+    if privacy.target is not None:
+        where = ("privacy", "target")
+    elif isinstance(privacy.budget, Mapping) or privacy.budget == OPTIMAL_BUDGET:
+        where = ("privacy", "budget")
+    elif privacy.law is not None:
+        where = ("privacy", "law")
+    with config.source.at(*where):
+        return cls(features, privacy.epsilon, unit, **settings)
+
+
+def _has_field(cls: type[Mechanism], name: str) -> bool:
+    return name in [f.name for f in dataclasses.fields(cls)]
+
+
+def _settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
+    """The settings that are written, checked against the features, the installed parts and the files."""
+    declared = settings_of(cls)
+    settings: dict[str, Any] = {}
+    for name, value in config.mechanism.settings.items():
+        keys = ("mechanism", name)
+        if declared[name].kind == "names" or isinstance(value, Mapping):
+            check_features(config, features, keys, value)
+        with config.source.at(*keys):
+            settings |= _setting_values(config, features, name, declared[name], value)
+    if SINGLETON not in settings.get("measured", [SINGLETON]):
+        raise config.source.error(
+            ("mechanism", "measured"), f"{SINGLETON!r} is not measured: every trip type needs a noisy count"
+        )
+    return settings
+
+
+def _setting_values(
+    config: Config, features: FeatureDag, name: str, declared: Setting, value: Any
+) -> dict[str, Any]:
+    """What the mechanism is given for a setting."""
+    if isinstance(declared.choices, Parts) and isinstance(value, str):
+        check_chosen(declared.choices, value)
+    if declared.kind != "file":
+        return {name: value}
+    weights, source = weights_of(config, features.universe, value, MAX_DENSE_TRIP_TYPES)
+    return {name: weights, f"{name}_source": source}
+
+
+def _budget_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
+    """How ε is shared: as it is written, or for a target."""
+    privacy = config.privacy
+    settings: dict[str, Any] = {}
+    if privacy.budget is not None:
+        if not _has_field(cls, "budget"):
+            raise config.source.error(
+                ("privacy", "budget"),
+                f"{cls.name} measures once and has no budget to share: leave budget out",
+            )
+        with config.source.at("privacy", "budget"):
+            if isinstance(privacy.budget, Mapping):
+                check_features(config, features, ("privacy", "budget"), privacy.budget)
+            else:
+                check_chosen(budget_parts(), privacy.budget)
+        settings["budget"] = privacy.budget
+    if privacy.target is not None:
+        if not _has_field(cls, "target"):
+            raise config.source.error(
+                ("privacy", "target"), f"{cls.name} cannot share ε for a target: leave target out"
+            )
+        check_features(config, features, ("privacy", "target"), privacy.target)
+        settings |= {
+            "target": privacy.target,
+            "expected_trips": config.data.expected_trips,
+            "expected_filled": config.data.expected_filled,
+        }
+    return settings
+
+
+def _public_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
+    """Counts that are public already, for a mechanism that can meet them."""
+    if config.privacy.public is None:
+        return {}
+    if not _has_field(cls, "public"):
+        raise config.source.error(
+            ("privacy", "public"),
+            f"{cls.name} cannot meet public counts: leave public out, or use constraint-based",
+        )
+    return {"public": public_counts(config, features)}
+
+
+def _noise_settings(config: Config, cls: type[Mechanism]) -> dict[str, Any]:
+    """The law of the noise and what it is paid for in; the mechanism says which go together."""
+    privacy, setting = config.privacy, config.mechanism.settings.get("law")
+    if not issubclass(cls, AdditiveNoiseMechanism):
+        for name in ("law", "rho"):
+            if getattr(privacy, name) is not None:
+                raise config.source.error(
+                    ("privacy", name), f"{cls.name} draws geometric noise and spends ε: leave {name} out"
+                )
+        return {}
+    if privacy.law is not None and setting not in (None, privacy.law):
+        raise config.source.error(
+            ("privacy", "law"),
+            f"law is {privacy.law!r} here and {setting!r} in [mechanism]: leave one of them out",
+        )
+    with config.source.at(*(("privacy", "law") if setting is None else ("mechanism", "law"))):
+        chosen: str = privacy.law or setting or cls.law
+        check_chosen(noise_parts(), chosen)
+        currency = NOISE_DISTRIBUTIONS.get(chosen).currency
+    amounts = {"rho": privacy.rho, "delta": privacy.delta or None}
+    for name, value in amounts.items():
+        if currency == "epsilon" and value is not None:
+            raise config.source.error(
+                ("privacy", name),
+                f'law {chosen!r} spends pure ε, and no {"ρ" if name == "rho" else "δ"}: leave {name} out, or write law = "gaussian"',
+            )
+    return {"law": chosen} | {name: value for name, value in amounts.items() if value is not None}
+
+
+def _delta_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
+    """δ is stated for the whole release, and shared evenly among the tables that need it."""
+    delta = config.privacy.delta
+    if issubclass(cls, AdditiveNoiseMechanism):
+        return {}
+    if not _has_field(cls, "delta"):
+        if delta:
+            raise config.source.error(("privacy", "delta"), f"{cls.name} spends no δ: leave delta out")
+        return {}
+    if not delta:
+        raise config.source.error(
+            ("privacy", "delta"), f"{cls.name} skips zeros and pays with δ: give a delta above 0, like 1e-6"
+        )
+    tables = config.mechanism.settings.get("tables") or [n for n in features.features if n != TOTAL]
+    return {"delta": delta / len(tables)}
+
+
+# The request: what identifies a release, so that the same one is not paid for twice
 #
-# Of the trips only the schema is looked at, never a row. Nothing is written and nothing is spent.
+# It is a hash of everything public that decides what is released, and one of the trips' whereabouts. An audit compares the first alone, for trips
+# may be moved after a release. The output's path, the confidence of intervals and [about] are in neither: to change them costs no ε.
 
 
-# The same plan with other periods and fewer zones: what a configuration could say instead, worked out from public inputs.
+REQUEST_VERSION = 2  # of what is hashed: another number, and no earlier release is recognised
+GEOMETRIC = "geometric"  # the law that goes without saying
+SETTINGS_STATED_BY_COST = (
+    "measured",
+    "tables",
+    "preset",
+)  # what is spent, and the other settings, say the same
+# Of [data]: what is stated by other parts of the request, and what decides no count. All that is not listed counts.
+DATA_STATED_ELSEWHERE = (
+    "trips",
+    "id",
+    "columns",
+    "timezone",
+    "time_format",
+    "holidays",
+    "day_starts",
+    "stops",
+    "stop_columns",
+)
+DATA_WITHOUT_EFFECT = ("riders", "expected_trips", "expected_filled")
+
+
+def request_of(asked: str, source: str) -> str:
+    return f"{asked}:{source}"
+
+
+def public_request_of(config: Config, columns: Mapping[str, str], clock: Clock, mechanism: Mechanism) -> str:
+    """A hash of all that is public and decides what is released; `columns` are those of the dimensions."""
+    features, cost = mechanism.features, mechanism.claim().cost
+    stated = {
+        "version": REQUEST_VERSION,
+        "dataset": config.data.id,
+        "reading": _reading(config.data, columns),
+        "clock": _clock(clock),
+        "universe": universe_hash(features.universe),
+        "features": {name: list(feature.by) for name, feature in features.features.items()},
+        "recipe": _recipe(mechanism),
+        "unit": [str(mechanism.unit), getattr(mechanism.unit, "column", None)],
+        "spends": [_spend(p) for p in single_costs(cost)],
+        "cost": [str(cost.epsilon), str(cost.delta)],
+    }
+    law = getattr(mechanism, "law", GEOMETRIC)
+    if law != GEOMETRIC:
+        stated["law"] = law
+    if mechanism.recipe.public:
+        stated["public"] = dict(mechanism.recipe.public)
+    text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _spend(part: DPCost | ZCDPCost) -> list[str]:
+    if isinstance(part, ZCDPCost):
+        return [part.what, "rho", str(part.rho)]
+    return [part.what, str(part.epsilon), str(part.delta)]
+
+
+def _clock(clock: Clock) -> dict[str, str]:
+    """What is set; of settings that older versions had not, only what is not the default, so that their requests stay the same."""
+    newer = {f.name for f in fields(clock) if f.name == "day_starts" and getattr(clock, f.name) == f.default}
+    return {f.name: repr(getattr(clock, f.name)) for f in fields(clock) if f.name not in newer}
+
+
+def _reading(data: DataSection, columns: Mapping[str, str]) -> dict[str, Any]:
+    """How rows are read. The column of persons counts where persons are protected, and then the unit names it.
+
+    Settings that are not made are left out, so that one that an older version had not leaves its requests as they were.
+    """
+    others = {role: column for role, column in data.columns.items() if role not in ("person", "day")}
+    further = {
+        f.name: repr(getattr(data, f.name))
+        for f in fields(data)
+        if f.name not in DATA_STATED_ELSEWHERE + DATA_WITHOUT_EFFECT
+    }
+    unset = {f.name: repr(f.default) for f in fields(data) if f.default is not MISSING}
+    unset |= {f.name: repr(f.default_factory()) for f in fields(data) if f.default_factory is not MISSING}
+    stated = {name: value for name, value in further.items() if value != unset.get(name)}
+    return {"columns": others | dict(columns), **stated}
+
+
+def _recipe(mechanism: Mechanism) -> dict[str, Any]:
+    """The recipe without what can be spelt in several ways and is said by what is spent."""
+    stated = mechanism.recipe.settings
+    settings = {n: stated[n] for n in settings_of(type(mechanism)) if n not in SETTINGS_STATED_BY_COST}
+    if settings.get("rounding") == "few":  # its price is by the budget's name, beyond what that spends
+        settings["rounding"] = ["few", cost_per_wrong_type(getattr(mechanism, "budget", None))]
+    return {"mechanism": mechanism.name, "settings": settings}
+
+
+# Alternatives: the same plan with other periods and fewer zones, from public inputs
 
 
 PERIOD_MINUTES = (5, 10, 15, 30, 60, 120, 180, 240, 360, 720)  # minutes of a period that people use
 FINER, COARSER = 1, 3  # periods to choose from, beside the configured ones
-ZONE_SHARES = (0.75, 0.5, 0.25)  # of the zones
-MIN_ZONES = 2
+ZONE_SHARES = (0.75, 0.5, 0.25)  # of the configured number of zones
+MIN_ZONES = 2  # one zone is the total
 
 
 def variants(plan: Plan) -> Iterator[Variant]:
@@ -568,9 +566,9 @@ def variants(plan: Plan) -> Iterator[Variant]:
         for clusters in (None, *fewer_zones(plan)):
             if every is None and clusters is None:
                 continue
-            made = variant(plan, trips, every, clusters)
-            if made is not None:
-                yield made
+            alternative = variant(plan, trips, every, clusters)
+            if alternative is not None:
+                yield alternative
 
 
 def variant(plan: Plan, trips: TripSchema, every: str | None, clusters: int | None) -> Variant | None:
@@ -604,9 +602,9 @@ def other_periods(plan: Plan) -> list[str]:
     grid = plan.config.universe.time
     if not isinstance(grid, TimeGrid):
         return []
-    span, own = seconds_of_day(grid.end) - seconds_of_day(grid.start), seconds(grid.every)
+    span, configured = seconds_of_day(grid.end) - seconds_of_day(grid.start), seconds(grid.every)
     fit = sorted({60 * m for m in PERIOD_MINUTES if span % (60 * m) == 0 and 60 * m < span} | {span})
-    finer, coarser = [s for s in fit if s < own], [s for s in fit if s > own]
+    finer, coarser = [s for s in fit if s < configured], [s for s in fit if s > configured]
     return [_period_text(s) for s in (*finer[-FINER:], *_evenly_chosen(coarser, COARSER))]
 
 
@@ -618,20 +616,20 @@ def fewer_zones(plan: Plan) -> list[int]:
     if not any(".zone" in by for feature in plan.features.features.values() for by in feature.by):
         return []
     many = len(set(stops.zone))
-    found = dict.fromkeys(round(part * many) for part in ZONE_SHARES)
-    return [n for n in found if MIN_ZONES <= n < many]
+    numbers = dict.fromkeys(round(part * many) for part in ZONE_SHARES)
+    return [n for n in numbers if MIN_ZONES <= n < many]
 
 
 def _period_text(length: int) -> str:
     return f"{length // 60}min" if length % 60 == 0 else f"{length}s"
 
 
-def _evenly_chosen(found: Sequence[int], many: int) -> list[int]:
+def _evenly_chosen(candidates: Sequence[int], many: int) -> list[int]:
     """So many of these, from the first to the last."""
-    if len(found) <= many:
-        return list(found)
-    step = (len(found) - 1) / (many - 1)
-    return [found[round(n * step)] for n in range(many)]
+    if len(candidates) <= many:
+        return list(candidates)
+    step = (len(candidates) - 1) / (many - 1)
+    return [candidates[round(n * step)] for n in range(many)]
 
 
 __all__ = ["Account", "Plan", "plan"]

@@ -1,4 +1,14 @@
-"""The work of a release: count, rehearse, measure, write, export."""
+"""From a plan to a published release, once: what `cbdp release` does.
+
+The order makes it safe to be killed at any instant. ε is reserved, durably, before any noise is drawn. The release is written beside its place and
+renamed into it as a whole. Then the ledger notes its manifest's hash. So a run that dies
+
+- before the reservation has spent and left nothing;
+- after it has spent its charge; what it drew was never published, and the next run pays for noise of its own;
+- after the renaming has published; the next run finds the release by the charge in its manifest and notes it.
+
+Why the second run pays again: docs/explanation/threat-model.md.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +46,179 @@ if TYPE_CHECKING:
     from cbdp.release.release import Release
 
 
+Say = Callable[[str], None]
+Judge = Callable[["Plan", "Counts"], None]  # refuses by an error
+
+
+def silent(_: str) -> None:
+    """For runs that nobody watches."""
+
+
+def approve(plan: Plan, counts: Counts) -> None:
+    """Refuse nothing."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One attempt to publish a plan."""
+
+    plan: Plan
+    say: Say = silent
+    interrupts: Interrupts = field(default_factory=Interrupts)
+    judge: Judge = approve  # of the counts, before the charge
+    rehearsed: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where the release and what belongs to it are written."""
+        return self.plan.output.absolute().parent
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[None]:
+        start = time.perf_counter()
+        self.say(f"{what} …")
+        yield
+        self.interrupts.stage_done()
+        self.say(f"{what}: {time.perf_counter() - start:.1f} s")
+
+
+# The order: everything that can fail, the charge, the noise, the files, the note
+
+
+@dataclass(frozen=True)
+class PublishedRelease:
+    """Where a release is, and whether this run made it."""
+
+    path: Path
+    fresh: bool
+
+
+class LostChargeError(CbdpError):
+    """The run failed after its charge."""
+
+    exit_code: ClassVar[int] = 1  # 2 promises that nothing was spent
+
+
+def publish(
+    plan: Plan,
+    say: Say = silent,
+    *,
+    create_ledger: bool = False,
+    interrupts: Interrupts | None = None,
+    judge: Judge = approve,
+    rehearsed: bool = False,
+) -> PublishedRelease:
+    """Count, charge, measure, solve, round, write: or find the release that an identical request has made before.
+
+    A ledger that does not exist is created only if `create_ledger` says so. `interrupts` is how a command is stopped by signals.
+    `judge` sees the counts before anything is charged, and may refuse them. `rehearsed`: a plan that differs by its days alone was
+    rehearsed by this process already.
+    """
+    run = Run(plan, say, interrupts or Interrupts(), judge, rehearsed)
+    _check(plan)
+    with _alone_in(run.folder):
+        sweep(run.folder)  # what runs that died have left, whether or not they came to create a ledger
+        check_ledger(plan, create=create_ledger)
+        done = _release_made_before(run) or _charged_release(run, create_ledger=create_ledger)
+    _compare_about(run, done)
+    exported(run, done.path)
+    return done
+
+
+def _check(plan: Plan) -> None:
+    claim = plan.mechanism.claim()
+    if not claim.holds:
+        raise InputError(
+            f"{plan.mechanism.name} is {claim}. It is here to be studied, not to release real trips"
+        )
+    if is_unbought(plan.config, plan.universe, plan.columns, plan.clock, plan.unit):
+        raise InputError("max_trips is not bought yet: run `cbdp choose` with this configuration first")
+    if plan.output == plan.account.path:
+        raise InputError(f"the output {str(plan.output)!r} is the ledger's file: choose another path")
+    check_writable(plan.features)
+
+
+def _release_made_before(run: Run) -> PublishedRelease | None:
+    """The release that an identical request has made before."""
+    plan = run.plan
+    if not Ledger.started(plan.account.path):
+        return None
+    with opened(plan, create=False) as ledger, ledger.lock(plan.request):
+        path = earlier(ledger, plan)
+    return None if path is None else PublishedRelease(path, fresh=False)
+
+
+def _charged_release(run: Run, *, create_ledger: bool) -> PublishedRelease:
+    """Everything that can fail is done before the ledger is charged, or created."""
+    plan = run.plan
+    counts = counted(run)
+    run.judge(plan, counts)
+    if not run.rehearsed:
+        rehearse(run)
+    with opened(plan, create=create_ledger) as ledger, ledger.lock(plan.request):
+        path = earlier(ledger, plan)
+        if path is not None:
+            return PublishedRelease(path, fresh=False)
+        run.interrupts.no_return(stages_after_charge(run))
+        charge = _charged(ledger, plan)
+        with _paid(charge):
+            run.say(
+                f"charged {SYMBOLS[charge.amount.currency]} = {float(charge.amount.value):g} to the ledger"
+            )
+            release = measured(run, counts)
+            saved = written(run, release, ledger.statement(charge))
+            ledger.released(charge, saved.sha256, plan.output)
+    return PublishedRelease(plan.output, fresh=True)
+
+
+def _charged(ledger: Ledger, plan: Plan) -> Charge:
+    if plan.running is not None:
+        plan.running.charge(ledger)
+    terms = reserve_arguments(plan.mechanism.claim().cost)
+    return ledger.reserve(plan.request, **terms, what=plan.mechanism.name, covers=plan.covers, part=plan.part)
+
+
+@contextmanager
+def _paid(charge: Charge) -> Iterator[None]:
+    """What goes wrong now has its price: say so."""
+    try:
+        yield
+    except (CbdpError, OSError, MemoryError) as why:
+        message = str(why) or type(why).__name__
+        raise LostChargeError(
+            f"the release failed after its charge: {message}. The charge of {charge.amount} stays spent; once the cause is cured, "
+            "run the command again: it finds what was published, or charges anew"
+        ) from why
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """One release at a time is written to a folder, so that what lies there half written is of a run that died."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system: the ledger's own lock still keeps identical requests apart
+        yield
+        return
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(place)
+
+
+def _compare_about(run: Run, done: PublishedRelease) -> None:
+    """What was published keeps what it says about itself: the ledger knows its manifest's hash."""
+    stated = None if run.plan.about is None else run.plan.about.json()
+    if not done.fresh and read_manifest(done.path)["about"] != stated:
+        run.say("[about] is not what it was: the release keeps what it was published with")
+
+
+# The steps: count, rehearse, measure, write, export
+
+
 REHEARSAL_TRIPS = 1000  # trips of a rehearsal
-REHEARSAL_USED_TYPES = 20  # and the trip types that they are of
+REHEARSAL_USED_TYPES = 20  # trip types that they are of, so that some counts stand out of the noise
 REHEARSAL_UNIVERSE_TYPES = (
     2000  # trip types of a rehearsal's universe, about: of 12 stops, 12 periods, 12 stops
 )
@@ -180,7 +361,7 @@ def exported(run: Run, release: Path) -> None:
                 export(release, path, format=name)
 
 
-# The ledger of a plan: there, created because somebody asked for it, or missing. A missing one is never made anew by itself.
+# The ledger: there, created because somebody asked for it, or missing. A missing one is never created by itself
 
 
 def check_ledger(plan: Plan, *, create: bool) -> None:
@@ -232,7 +413,7 @@ def _check_siblings(plan: Plan, ledger: Ledger | None) -> None:
         raise InputError(lost)
 
 
-# What identical requests have made before: a release, one that the ledger has yet to note, or leftovers of a run that died.
+# Earlier runs of the same request: a release, one that the ledger has yet to note, or leftovers of a run that died
 
 
 def earlier(ledger: Ledger, plan: Plan) -> Path | None:
@@ -275,190 +456,6 @@ def _head(folder: Path) -> str | None:
         return str(read_json(folder / MANIFEST)["ledger"]["head"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-# What the steps of a release share: the plan, whom to tell, and whether the run may still be stopped.
-
-
-Say = Callable[[str], None]
-Judge = Callable[["Plan", "Counts"], None]  # refuses by an error
-
-
-def silent(_: str) -> None:
-    """For runs that nobody watches."""
-
-
-def approve(plan: Plan, counts: Counts) -> None:
-    """Refuse nothing."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One attempt to publish a plan."""
-
-    plan: Plan
-    say: Say = silent
-    interrupts: Interrupts = field(default_factory=Interrupts)
-    judge: Judge = approve  # of the counts, before the charge
-    rehearsed: bool = False
-
-    @property
-    def folder(self) -> Path:
-        """Where the release and what belongs to it are written."""
-        return self.plan.output.absolute().parent
-
-    @contextmanager
-    def stage(self, what: str) -> Iterator[None]:
-        start = time.perf_counter()
-        self.say(f"{what} …")
-        yield
-        self.interrupts.stage_done()
-        self.say(f"{what}: {time.perf_counter() - start:.1f} s")
-
-
-# The order of a release: everything that can fail, the charge, the noise, the files, the note.
-
-
-@dataclass(frozen=True)
-class PublishedRelease:
-    """Where a release is, and whether this run made it."""
-
-    path: Path
-    fresh: bool
-
-
-class LostChargeError(CbdpError):
-    """The run failed after its charge."""
-
-    exit_code: ClassVar[int] = 1  # 2 promises that nothing was spent
-
-
-def publish(
-    plan: Plan,
-    say: Say = silent,
-    *,
-    create_ledger: bool = False,
-    interrupts: Interrupts | None = None,
-    judge: Judge = approve,
-    rehearsed: bool = False,
-) -> PublishedRelease:
-    """Count, charge, measure, solve, round, write: or find the release that an identical request has made before.
-
-    A ledger that does not exist is created only if `create_ledger` says so. `interrupts` is how a command is stopped by signals.
-    `judge` sees the counts before anything is charged, and may refuse them. `rehearsed`: a plan that differs by its days alone was
-    rehearsed by this process already.
-    """
-    run = Run(plan, say, interrupts or Interrupts(), judge, rehearsed)
-    _check(plan)
-    with _alone_in(run.folder):
-        sweep(run.folder)  # what runs that died have left, whether or not they came to create a ledger
-        check_ledger(plan, create=create_ledger)
-        done = _release_made_before(run) or _charged_release(run, create_ledger=create_ledger)
-    _compare_about(run, done)
-    exported(run, done.path)
-    return done
-
-
-def _check(plan: Plan) -> None:
-    claim = plan.mechanism.claim()
-    if not claim.holds:
-        raise InputError(
-            f"{plan.mechanism.name} is {claim}. It is here to be studied, not to release real trips"
-        )
-    if is_unbought(plan.config, plan.universe, plan.columns, plan.clock, plan.unit):
-        raise InputError("max_trips is not bought yet: run `cbdp choose` with this configuration first")
-    if plan.output == plan.account.path:
-        raise InputError(f"the output {str(plan.output)!r} is the ledger's file: choose another path")
-    check_writable(plan.features)
-
-
-def _release_made_before(run: Run) -> PublishedRelease | None:
-    """The release that an identical request has made before."""
-    plan = run.plan
-    if not Ledger.started(plan.account.path):
-        return None
-    with opened(plan, create=False) as ledger, ledger.lock(plan.request):
-        path = earlier(ledger, plan)
-    return None if path is None else PublishedRelease(path, fresh=False)
-
-
-def _charged_release(run: Run, *, create_ledger: bool) -> PublishedRelease:
-    """Everything that can fail is done before the ledger is charged, or created."""
-    plan = run.plan
-    counts = counted(run)
-    run.judge(plan, counts)
-    if not run.rehearsed:
-        rehearse(run)
-    with opened(plan, create=create_ledger) as ledger, ledger.lock(plan.request):
-        path = earlier(ledger, plan)
-        if path is not None:
-            return PublishedRelease(path, fresh=False)
-        run.interrupts.no_return(stages_after_charge(run))
-        charge = _charged(ledger, plan)
-        with _paid(charge):
-            run.say(
-                f"charged {SYMBOLS[charge.amount.currency]} = {float(charge.amount.value):g} to the ledger"
-            )
-            release = measured(run, counts)
-            saved = written(run, release, ledger.statement(charge))
-            ledger.released(charge, saved.sha256, plan.output)
-    return PublishedRelease(plan.output, fresh=True)
-
-
-def _charged(ledger: Ledger, plan: Plan) -> Charge:
-    if plan.running is not None:
-        plan.running.charge(ledger)
-    terms = reserve_arguments(plan.mechanism.claim().cost)
-    return ledger.reserve(plan.request, **terms, what=plan.mechanism.name, covers=plan.covers, part=plan.part)
-
-
-@contextmanager
-def _paid(charge: Charge) -> Iterator[None]:
-    """What goes wrong now has its price: say so."""
-    try:
-        yield
-    except (CbdpError, OSError, MemoryError) as why:
-        said = str(why) or type(why).__name__
-        raise LostChargeError(
-            f"the release failed after its charge: {said}. The charge of {charge.amount} stays spent; once the cause is cured, "
-            "run the command again: it finds what was published, or charges anew"
-        ) from why
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """One release at a time is written to a folder, so that what lies there half written is of a run that died."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system: the ledger's own lock still keeps identical requests apart
-        yield
-        return
-    place = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(place, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(place)
-
-
-def _compare_about(run: Run, done: PublishedRelease) -> None:
-    """What was published keeps what it says about itself: the ledger knows its manifest's hash."""
-    wanted = None if run.plan.about is None else run.plan.about.json()
-    if not done.fresh and read_manifest(done.path)["about"] != wanted:
-        run.say("[about] is not what it was: the release keeps what it was published with")
-
-
-# From a plan to a published release, once: what `cbdp release` does.
-#
-# The order makes it safe to be killed at any instant. ε is reserved, durably, before any noise is drawn. The release is
-# written beside its place and renamed into it as a whole. Then the ledger notes its manifest's hash. So a run that dies
-#
-# - before the reservation has spent and left nothing;
-# - after it has spent its charge; what it drew was never published, and the next run pays for noise of its own;
-# - after the renaming has published; the next run finds the release by the charge in its manifest and notes it.
-#
-# Why the second run pays again: see docs/explanation/threat-model.md. `order` is this order, `opening` finds or creates the ledger, `earlier`
-# looks for what was made before, `making` does the work, `run` is what all of them share.
 
 
 __all__ = ["LostChargeError", "PublishedRelease", "Say", "publish"]

@@ -1,4 +1,4 @@
-"""What an inspection needs of a configuration: trips, universe, unit and clock. Ledger and output have no part in it."""
+"""What an inspection needs of a configuration: trips, universe, unit and clock. Ledger and output have no part in it. Private: it reads rows."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class TripReading:
 
     def with_formats(self, formats: tuple[str, ...]) -> TripReading:
         """The same, with other time formats."""
-        given = self.trips
-        if isinstance(given, Prepared) and isinstance(given.by, LinkedTaps | DatedTimes):
-            given = replace(given, by=replace(given.by, formats=formats))
-            if isinstance(given.by, DatedTimes):
-                return replace(self, trips=given)
-        return replace(self, trips=given, clock=replace(self.clock, format=formats))
+        source = self.trips
+        if isinstance(source, Prepared) and isinstance(source.by, LinkedTaps | DatedTimes):
+            source = replace(source, by=replace(source.by, formats=formats))
+            if isinstance(source.by, DatedTimes):
+                return replace(self, trips=source)
+        return replace(self, trips=source, clock=replace(self.clock, format=formats))
 
 
 def reading_of(config: Config) -> TripReading:
@@ -78,7 +78,7 @@ def reading_of(config: Config) -> TripReading:
     check_columns(config, universe, trips)
     unit = unit_of(config, trips, universe)
     columns = columns_of(universe, trips, unit)
-    return TripReading(config, trips.given, trips.source, universe, columns, unit, trips.clock, stops)
+    return TripReading(config, trips.trips, trips.source, universe, columns, unit, trips.clock, stops)
 
 
 def reading_of_plan(plan: Plan) -> TripReading:
@@ -126,23 +126,25 @@ def values_in(trips: TripSource, column: str, most: int) -> tuple[int, tuple[tup
     nothing = Universe(
         value=["\0" if kind == TEXT else NO_NUMBER]
     )  # no value is this one, so that all are examples
-    found = inspect(trips, nothing, columns={"value": column}, examples=most)
-    return found.read, next((d.examples for d in found.dropped if d.examples), ())
+    inspection = inspect(trips, nothing, columns={"value": column}, examples=most)
+    return inspection.read, next((d.examples for d in inspection.dropped if d.examples), ())
 
 
 def days_in(reading: TripReading, column: str) -> tuple[dt.date, dt.date] | None:
     """The first and the last day of a column of dates, whether or not the count asks for days. Private."""
     week = Universe(day=list(WEEKDAYS))
     try:
-        found = inspect(reading.trips, week, columns={planner.DAY_KEY: column}, clock=reading.clock)
+        inspection = inspect(reading.trips, week, columns={planner.DAY_KEY: column}, clock=reading.clock)
     except InputError:  # of a type that holds no dates
         return None
-    return None if found.first is None or found.last is None else (found.first, found.last)
+    return (
+        None if inspection.first is None or inspection.last is None else (inspection.first, inspection.last)
+    )
 
 
-def dropped_as(found: Inspection, status: int) -> list[DroppedRows]:
+def dropped_as(inspection: Inspection, status: int) -> list[DroppedRows]:
     """What was dropped for a reason, by column."""
-    return [d for d in found.dropped if d.reason == REASONS[status]]
+    return [d for d in inspection.dropped if d.reason == REASONS[status]]
 
 
 def counts_column(reading: TripReading) -> str | None:
@@ -227,8 +229,8 @@ def day_first(form: str) -> bool | None:
     >>> day_first("%d/%m/%Y"), day_first("%m/%d/%Y"), day_first("%Y-%m-%d"), day_first("%d %b %Y")
     (True, False, None, None)
     """
-    found = re.match(r"%([dm])[-/.]%([dm])", form)
-    return None if found is None else found[1] == "d"
+    match = re.match(r"%([dm])[-/.]%([dm])", form)
+    return None if match is None else match[1] == "d"
 
 
 def swapped(form: str) -> str:
@@ -287,15 +289,21 @@ def _letters(word: str) -> str:
 # From when to when rows are, for the curator's eyes, also where the count adds up all days and reads no dates.
 
 
-def date_lines(reading: TripReading, found: Inspection) -> Iterator[str]:
+def date_lines(reading: TripReading, inspection: Inspection) -> Iterator[str]:
     """The first and the last day, or why they are not known."""
     column = reading.config.data.columns.get(planner.DAY_KEY)
-    span = (found.first, found.last) if found.first else days_in(reading, column) if column else None
+    span = (
+        (inspection.first, inspection.last)
+        if inspection.first
+        else days_in(reading, column)
+        if column
+        else None
+    )
     if span is not None:
         yield f"from {span[0]} to {span[1]}"
     elif column is not None and planner.DAY_KEY not in reading.universe.dimensions:
         yield _otherwise(reading, column)
-    elif column is None and found.counted:
+    elif column is None and inspection.counted:
         times = reading.columns.get("time")
         where = f"column {times!r} holds times of day alone" if times else "no column of dates is named"
         yield f"no dates: {where}. If your file has dates, name their column: columns = {{ day = … }}"

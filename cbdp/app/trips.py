@@ -1,6 +1,6 @@
-"""A max_trips that is bought: which purchase a configuration asks for, and what came of it, by the ledger and the file that it notes.
+"""The trips of a plan: their schema, columns, clock, unit of privacy and whereabouts, and no row.
 
-The purchase (`cbdp choose`) is a charge of its own. Its ε is part of the release's: what is left of that is spent on the tables.
+The one place of planning that knows how trips are opened.
 """
 
 from __future__ import annotations
@@ -35,17 +35,247 @@ from cbdp.release.series import RUNNING_TOTALS
 from cbdp.release.universe_files import universe_hash
 from cbdp_features.calendar import day_dimension
 
+UNUSED_ROLE_CURES = {  # where a role is stated and has no use
+    "time": "state universe.time",
+    "action": 'to link tap-ons with tap-offs, write preset = "taps" in [data], with columns for person, time, stop and action',
+}
+TripPlaces = str | list[str]  # a path, a pattern, a URL, or several paths
+TripSource = TripPlaces | Prepared  # what `cbdp.count` takes
+
+
+@dataclass(frozen=True)
+class TripSchema:
+    """What is known of the trips before any row is read."""
+
+    trips: TripSource
+    columns: Mapping[str, str]  # dimension → column, where the names differ
+    clock: Clock
+    source: Schema  # columns and their types
+
+    def column(self, dimension: str) -> str:
+        return self.columns.get(dimension, dimension)
+
+    def numbers(self, dimensions: Sequence[str]) -> bool:
+        """Whether the trips hold numbers for these dimensions."""
+        import pyarrow as pa
+
+        columns = [self.column(name) for name in dimensions]
+        kinds = [self.source.kinds[c] for c in columns if c in self.source.kinds]
+        return bool(kinds) and all(pa.types.is_integer(k) or pa.types.is_floating(k) for k in kinds)
+
+
+def schema_of(config: Config) -> TripSchema:
+    raw = _trip_places(config)
+    with config.source.at("data", "trips"):
+        source = opened(raw)
+    settled = _columns_and_formats(config, source)
+    trips: TripSource = raw
+    if settled.preparation is not None:
+        trips, source = _prepared(config, raw, settled)
+    return TripSchema(trips, _columns(config, settled.columns), _clock(config, settled.formats), source)
+
+
+def _columns_and_formats(config: Config, source: Schema) -> PresetColumns:
+    """Columns and time formats as they are stated, and as the preset has them."""
+    data = config.data
+    if data.preset is None:
+        return _with_tap_words(config, PresetColumns(data.columns, data.time_format))
+    _clock(config, data.time_format)
+    with config.source.at("data", "preset"):
+        settled = settled_by_preset(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)
+    return _with_tap_words(config, settled)
+
+
+def _with_tap_words(config: Config, settled: PresetColumns) -> PresetColumns:
+    """With the words of tap-ons and tap-offs that are stated, in the place of those of the preset."""
+    taps, linked = config.data.taps, settled.preparation
+    if not taps:
+        return settled
+    if not isinstance(linked, LinkedTaps):
+        raise config.source.error(
+            ("data", "taps"),
+            'data.taps says how taps are written, and no preset links taps with each other: leave it out, or write preset = "taps"',
+        )
+    on, off = (tuple(map(_as_compared, taps.get(side, ()))) for side in ("on", "off"))
+    if not on or not off or set(on) & set(off):
+        raise config.source.error(
+            ("data", "taps"), 'data.taps needs different words for both: taps = { on = "1", off = "2" }'
+        )
+    return replace(settled, preparation=replace(linked, on=on, off=off))
+
+
+def _as_compared(word: str) -> str:
+    """Small letters, and no spaces but as underscores."""
+    return word.strip().lower().replace(" ", "_")
+
+
+def _prepared(config: Config, raw: TripPlaces, settled: PresetColumns) -> tuple[Prepared, Schema]:
+    assert isinstance(settled.preparation, Preparation)
+    if isinstance(raw, str) and "://" in raw and not raw.startswith("duckdb://"):
+        raise config.source.error(
+            ("data", "preset"),
+            f"the preset {config.data.preset!r} makes trips of rows in DuckDB: export the rows to Parquet, or make the "
+            "trips in your database and leave the preset out",
+        )
+    prepared = Prepared(raw, settled.preparation)
+    with config.source.at("data", "columns"):
+        return prepared, opened(prepared)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a column of this type holds text."""
+    return columns.is_text(columns.plain_kind(kind))
+
+
+def _trip_places(config: Config) -> TripPlaces:
+    """Where the trips are, seen from the configuration's folder."""
+    located = [_located(config, written) for written in config.data.trips]
+    for path in located:
+        if located.count(path) > 1:
+            raise config.source.error(
+                ("data", "trips"), f"{path!r} is listed twice: its trips would be counted twice"
+            )
+    if len(located) > 1 and any("://" in written for written in located):
+        raise config.source.error(
+            ("data", "trips"), "data.trips lists a URL together with others: give the URL alone"
+        )
+    return located[0] if len(located) == 1 else located
+
+
+def _located(config: Config, written: str) -> str:
+    """A path from the configuration's folder; a database as its URL says."""
+    scheme, mark, place = written.partition("://")
+    if not mark:
+        return str(config.path(written))
+    if scheme != "duckdb":
+        return written
+    file, _, table = place.rpartition("::")
+    inside = config.path(file.lstrip("/"))
+    return f"duckdb://{inside}::{table}" if file and not Path(file).is_file() else written
+
+
+def _clock(config: Config, formats: Sequence[str]) -> Clock:
+    stated = formats[0] if len(formats) == 1 else tuple(formats) or None
+    with config.source.at("data", "time_format"):
+        Clock(format=stated)
+    starts = config.data.day_starts or Clock().day_starts
+    with config.source.at("data", "day_starts"):
+        Clock(day_starts=starts)
+    with config.source.at("data", "timezone"):
+        return Clock(config.data.timezone, stated, holidays(config), starts)
+
+
+def _columns(config: Config, stated: Mapping[str, str]) -> dict[str, str]:
+    """Dimension → column, as stated and as follows from it."""
+    columns = dict(stated)
+    columns.setdefault("day", columns.get("time", "time"))
+    if config.universe.modes and config.universe.modes.column:
+        columns["mode"] = config.universe.modes.column
+    return columns
+
+
+def check_names(config: Config, universe: Universe, trips: TripSchema) -> None:
+    """Whether what is written in data.columns makes sense."""
+    roles = [] if config.data.preset is None else list(PRESETS.get(config.data.preset).columns)
+    names = list(dict.fromkeys([*universe.dimensions, planner.PERSON_KEY, planner.COUNT_KEY, *roles]))
+    for name, column in config.data.columns.items():
+        if column == UNKNOWN_COLUMN:
+            raise config.source.error(
+                ("data", "columns", name),
+                f"the column of {name!r} is still {UNKNOWN_COLUMN!r}: write the name of the column in the trips that holds it",
+            )
+        if name not in names and name != "day":  # a date is no mistake where no day is counted
+            cure = UNUSED_ROLE_CURES.get(name) or did_you_mean(name, names)
+            raise config.source.error(
+                ("data", "columns", name), f"data.columns names {name!r}, which is not a dimension: {cure}"
+            )
+    if len({trips.column(p) for p in PLACES}) == 1 and set(PLACES) <= set(universe.dimensions):
+        raise config.source.error(
+            ("data", "columns", "destination"),
+            "origin and destination are the same column: give each its own",
+        )
+
+
+def check_columns(config: Config, universe: Universe, trips: TripSchema) -> None:
+    """Whether every column is there and of a type that can mean the dimension, by the schema alone."""
+    source = trips.source
+    for name, dimension in universe.dimensions.items():
+        column = trips.column(name)
+        with config.source.at(*_keys(config, name)):
+            planner.check_dimension(source, column, dimension, trips.clock)
+    for name in (planner.PERSON_KEY, planner.COUNT_KEY):
+        if name in config.data.columns:
+            with config.source.at("data", "columns", name):
+                columns.check_column(source, trips.column(name))
+    if not (isinstance(trips.trips, str) and "://" in trips.trips):
+        with config.source.at("data", "trips"):
+            opened(trips.trips, list(columns_of(universe, trips).values()))  # compares all files' schemas
+
+
+def columns_of(universe: Universe, trips: TripSchema, unit: Unit | None = None) -> dict[str, str]:
+    """What `cbdp.count` is told of the columns: the dimensions', the day's where persons are bounded by it, and the column of counts where there is one."""
+    named = {name: trips.column(name) for name in universe.dimensions}
+    if unit is not None and unit.per != RELEASE:
+        named.setdefault(planner.DAY_KEY, trips.column(planner.DAY_KEY))
+    counts = planner.weight_column(trips.columns, universe)
+    return named if counts is None else {**named, planner.COUNT_KEY: counts}
+
+
+def _keys(config: Config, name: str) -> tuple[str, ...]:
+    """Where the column of a dimension is written."""
+    if name == "mode" and config.universe.modes and config.universe.modes.column:
+        return ("universe", "modes", "column")
+    written = name if name in config.data.columns or name != "day" else "time"
+    return ("data", "columns", written)
+
+
+def unit_of(config: Config, trips: TripSchema, universe: Universe) -> Unit:
+    """What is protected; a person's column must be there."""
+    unit = _unit(config, trips, universe)
+    counts = planner.weight_column(trips.columns, universe)
+    if counts is not None:
+        with config.source.at("data", "columns", planner.COUNT_KEY):
+            planner.check_weight(trips.source, counts, unit)
+    return unit
+
+
+def _unit(config: Config, trips: TripSchema, universe: Universe) -> Unit:
+    section = config.privacy.unit
+    if not isinstance(section, UnitSection):
+        return Trip()
+    if section.trip is not None:
+        return Trip(section.trip)
+    assert section.person is not None
+    with config.source.at("privacy", "unit", "person"):
+        column = planner.person_column(section.person, trips.columns, universe)
+        columns.check_person(trips.source, column)
+    purchase = requested_quantile(config)
+    most = MAX_TRIPS_UNTIL_BOUGHT if purchase is not None else section.max_trips
+    assert isinstance(most, int)
+    unit = Person(column, most, section.per or RELEASE, section.apart, purchase)
+    for key in ("per", "apart"):
+        if getattr(section, key) is not None:
+            with config.source.at("privacy", "unit", key):
+                planner.check_unit(
+                    trips.source, universe, columns_of(universe, trips, unit), unit, trips.clock, key
+                )
+    return with_bought_max_trips(config, universe, columns_of(universe, trips, unit), trips.clock, unit)
+
+
+# A max_trips that is bought (`cbdp choose`): a charge of its own, whose ε is part of the release's
+
+
 MAX_TRIPS_UNTIL_BOUGHT = 10  # trips of a person that `cbdp check` goes by until max_trips is bought
 
 
 def requested_quantile(config: Config) -> PrivateQuantile | None:
     """The purchase that a configuration asks for."""
     unit = config.privacy.unit
-    given = unit.max_trips if isinstance(unit, UnitSection) else None
-    if not isinstance(given, PrivateQuantileSection):
+    max_trips = unit.max_trips if isinstance(unit, UnitSection) else None
+    if not isinstance(max_trips, PrivateQuantileSection):
         return None
     with config.source.at("privacy", "unit", "max_trips"):
-        return PrivateQuantile(given.quantile, given.epsilon)
+        return PrivateQuantile(max_trips.quantile, max_trips.epsilon)
 
 
 def refuse_in_series(config: Config) -> None:
@@ -146,237 +376,7 @@ def after_purchase(config: Config, unit: Unit) -> Config:
     return replace(config, privacy=replace(privacy, cap=cap, **spends))
 
 
-# The trips of a plan: their schema and columns, and no row. The one place of planning that knows how trips are opened.
-
-
-UNUSED_ROLE_CURES = {  # where a role is stated and has no use
-    "time": "state universe.time",
-    "action": 'to link tap-ons with tap-offs, write preset = "taps" in [data], with columns for person, time, stop and action',
-}
-TripPlaces = str | list[str]  # a path, a pattern, a URL, or several paths
-TripSource = TripPlaces | Prepared  # what `cbdp.count` takes
-
-
-@dataclass(frozen=True)
-class TripSchema:
-    """What is known of the trips before any row is read."""
-
-    given: TripSource
-    columns: Mapping[str, str]  # dimension → column, where the names differ
-    clock: Clock
-    source: Schema  # columns and their types
-
-    def column(self, dimension: str) -> str:
-        return self.columns.get(dimension, dimension)
-
-    def numbers(self, dimensions: Sequence[str]) -> bool:
-        """Whether the trips hold numbers for these dimensions."""
-        import pyarrow as pa
-
-        columns = [self.column(name) for name in dimensions]
-        kinds = [self.source.kinds[c] for c in columns if c in self.source.kinds]
-        return bool(kinds) and all(pa.types.is_integer(k) or pa.types.is_floating(k) for k in kinds)
-
-
-def schema_of(config: Config) -> TripSchema:
-    raw = _trip_places(config)
-    with config.source.at("data", "trips"):
-        source = opened(raw)
-    found = _columns_and_formats(config, source)
-    given: TripSource = raw
-    if found.preparation is not None:
-        given, source = _prepared(config, raw, found)
-    return TripSchema(given, _columns(config, found.columns), _clock(config, found.formats), source)
-
-
-def _columns_and_formats(config: Config, source: Schema) -> PresetColumns:
-    """Columns and time formats as they are stated, and as the preset has them."""
-    data = config.data
-    if data.preset is None:
-        return _with_tap_words(config, PresetColumns(data.columns, data.time_format))
-    _clock(config, data.time_format)
-    with config.source.at("data", "preset"):
-        found = settled_by_preset(PRESETS.get(data.preset), source.kinds, data.columns, data.time_format)
-    return _with_tap_words(config, found)
-
-
-def _with_tap_words(config: Config, found: PresetColumns) -> PresetColumns:
-    """With the words of tap-ons and tap-offs that are stated, in the place of those of the preset."""
-    taps, linked = config.data.taps, found.preparation
-    if not taps:
-        return found
-    if not isinstance(linked, LinkedTaps):
-        raise config.source.error(
-            ("data", "taps"),
-            'data.taps says how taps are written, and no preset links taps with each other: leave it out, or write preset = "taps"',
-        )
-    on, off = (tuple(map(_as_compared, taps.get(side, ()))) for side in ("on", "off"))
-    if not on or not off or set(on) & set(off):
-        raise config.source.error(
-            ("data", "taps"), 'data.taps needs different words for both: taps = { on = "1", off = "2" }'
-        )
-    return replace(found, preparation=replace(linked, on=on, off=off))
-
-
-def _as_compared(word: str) -> str:
-    """Small letters, and no spaces but as underscores."""
-    return word.strip().lower().replace(" ", "_")
-
-
-def _prepared(config: Config, raw: TripPlaces, found: PresetColumns) -> tuple[Prepared, Schema]:
-    assert isinstance(found.preparation, Preparation)
-    if isinstance(raw, str) and "://" in raw and not raw.startswith("duckdb://"):
-        raise config.source.error(
-            ("data", "preset"),
-            f"the preset {config.data.preset!r} makes trips of rows in DuckDB: export the rows to Parquet, or make the "
-            "trips in your database and leave the preset out",
-        )
-    given = Prepared(raw, found.preparation)
-    with config.source.at("data", "columns"):
-        return given, opened(given)
-
-
-def is_text(kind: Any) -> bool:
-    """Whether a column of this type holds text."""
-    return columns.is_text(columns.plain_kind(kind))
-
-
-def _trip_places(config: Config) -> TripPlaces:
-    """Where the trips are, seen from the configuration's folder."""
-    found = [_located(config, written) for written in config.data.trips]
-    for path in found:
-        if found.count(path) > 1:
-            raise config.source.error(
-                ("data", "trips"), f"{path!r} is listed twice: its trips would be counted twice"
-            )
-    if len(found) > 1 and any("://" in written for written in found):
-        raise config.source.error(
-            ("data", "trips"), "data.trips lists a URL together with others: give the URL alone"
-        )
-    return found[0] if len(found) == 1 else found
-
-
-def _located(config: Config, written: str) -> str:
-    """A path from the configuration's folder; a database as its URL says."""
-    scheme, mark, place = written.partition("://")
-    if not mark:
-        return str(config.path(written))
-    if scheme != "duckdb":
-        return written
-    file, _, table = place.rpartition("::")
-    inside = config.path(file.lstrip("/"))
-    return f"duckdb://{inside}::{table}" if file and not Path(file).is_file() else written
-
-
-def _clock(config: Config, formats: Sequence[str]) -> Clock:
-    said = formats[0] if len(formats) == 1 else tuple(formats) or None
-    with config.source.at("data", "time_format"):
-        Clock(format=said)
-    starts = config.data.day_starts or Clock().day_starts
-    with config.source.at("data", "day_starts"):
-        Clock(day_starts=starts)
-    with config.source.at("data", "timezone"):
-        return Clock(config.data.timezone, said, holidays(config), starts)
-
-
-def _columns(config: Config, stated: Mapping[str, str]) -> dict[str, str]:
-    """Dimension → column, as stated and as follows from it."""
-    found = dict(stated)
-    found.setdefault("day", found.get("time", "time"))
-    if config.universe.modes and config.universe.modes.column:
-        found["mode"] = config.universe.modes.column
-    return found
-
-
-def check_names(config: Config, universe: Universe, trips: TripSchema) -> None:
-    """Whether what is written in data.columns makes sense."""
-    roles = [] if config.data.preset is None else list(PRESETS.get(config.data.preset).columns)
-    known = list(dict.fromkeys([*universe.dimensions, planner.PERSON_KEY, planner.COUNT_KEY, *roles]))
-    for name, column in config.data.columns.items():
-        if column == UNKNOWN_COLUMN:
-            raise config.source.error(
-                ("data", "columns", name),
-                f"the column of {name!r} is still {UNKNOWN_COLUMN!r}: write the name of the column in the trips that holds it",
-            )
-        if name not in known and name != "day":  # a date is no mistake where no day is counted
-            cure = UNUSED_ROLE_CURES.get(name) or did_you_mean(name, known)
-            raise config.source.error(
-                ("data", "columns", name), f"data.columns names {name!r}, which is not a dimension: {cure}"
-            )
-    if len({trips.column(p) for p in PLACES}) == 1 and set(PLACES) <= set(universe.dimensions):
-        raise config.source.error(
-            ("data", "columns", "destination"),
-            "origin and destination are the same column: give each its own",
-        )
-
-
-def check_columns(config: Config, universe: Universe, trips: TripSchema) -> None:
-    """Whether every column is there and of a type that can mean the dimension, by the schema alone."""
-    source = trips.source
-    for name, dimension in universe.dimensions.items():
-        column = trips.column(name)
-        with config.source.at(*_keys(config, name)):
-            planner.check_dimension(source, column, dimension, trips.clock)
-    for name in (planner.PERSON_KEY, planner.COUNT_KEY):
-        if name in config.data.columns:
-            with config.source.at("data", "columns", name):
-                columns.check_column(source, trips.column(name))
-    if not (isinstance(trips.given, str) and "://" in trips.given):
-        with config.source.at("data", "trips"):
-            opened(trips.given, list(columns_of(universe, trips).values()))  # compares all files' schemas
-
-
-def columns_of(universe: Universe, trips: TripSchema, unit: Unit | None = None) -> dict[str, str]:
-    """What `cbdp.count` is told of the columns: the dimensions', the day's where persons are bounded by it, and the column of counts where there is one."""
-    found = {name: trips.column(name) for name in universe.dimensions}
-    if unit is not None and unit.per != RELEASE:
-        found.setdefault(planner.DAY_KEY, trips.column(planner.DAY_KEY))
-    counts = planner.weight_column(trips.columns, universe)
-    return found if counts is None else {**found, planner.COUNT_KEY: counts}
-
-
-def _keys(config: Config, name: str) -> tuple[str, ...]:
-    """Where the column of a dimension is written."""
-    if name == "mode" and config.universe.modes and config.universe.modes.column:
-        return ("universe", "modes", "column")
-    written = name if name in config.data.columns or name != "day" else "time"
-    return ("data", "columns", written)
-
-
-def unit_of(config: Config, trips: TripSchema, universe: Universe) -> Unit:
-    """What is protected; a person's column must be there."""
-    unit = _unit(config, trips, universe)
-    counts = planner.weight_column(trips.columns, universe)
-    if counts is not None:
-        with config.source.at("data", "columns", planner.COUNT_KEY):
-            planner.check_weight(trips.source, counts, unit)
-    return unit
-
-
-def _unit(config: Config, trips: TripSchema, universe: Universe) -> Unit:
-    given = config.privacy.unit
-    if not isinstance(given, UnitSection):
-        return Trip()
-    if given.trip is not None:
-        return Trip(given.trip)
-    assert given.person is not None
-    with config.source.at("privacy", "unit", "person"):
-        column = planner.person_column(given.person, trips.columns, universe)
-        columns.check_person(trips.source, column)
-    wanted = requested_quantile(config)
-    most = MAX_TRIPS_UNTIL_BOUGHT if wanted is not None else given.max_trips
-    assert isinstance(most, int)
-    unit = Person(column, most, given.per or RELEASE, given.apart, wanted)
-    for key in ("per", "apart"):
-        if getattr(given, key) is not None:
-            with config.source.at("privacy", "unit", key):
-                planner.check_unit(
-                    trips.source, universe, columns_of(universe, trips, unit), unit, trips.clock, key
-                )
-    return with_bought_max_trips(config, universe, columns_of(universe, trips, unit), trips.clock, unit)
-
-
-# How rows are given a service day, and whether all releases of a ledger do it alike.
+# Service days: whether all releases of a ledger give rows a day alike
 #
 # A ledger adds up by service day what releases cost one person. If one series' days begin at midnight and another's at four, what a person does on one day
 # of the first lies on two days of the second, and costs more there than the ledger says. So releases of near days must read days alike.
@@ -425,8 +425,8 @@ class DayReading:
 
     @classmethod
     def of(cls, text: str) -> DayReading | None:
-        found = _READING.fullmatch(text)
-        return None if found is None else cls(found[1], found[2] or "", found[3], found[4])
+        match = _READING.fullmatch(text)
+        return None if match is None else cls(match[1], match[2] or "", match[3], match[4])
 
     def agrees(self, before: DayReading) -> bool:
         """Whether no trip can have one day here and another there, as far as both say it.
@@ -470,11 +470,13 @@ def check_alike(config: Config, covers: ChargeScope, path: Path) -> None:
     """Refuse a release whose days are read in another way than those of other releases near it, before a row is read."""
     if not covers.days or not path.parent.is_dir() or not Ledger.started(path):
         return
-    own = None if config.series is None else config.series.name
+    series = None if config.series is None else config.series.name
     with Ledger.view(path) as ledger:
         for charge in ledger.charges():
-            same = charge.part is not None and charge.part.series == own and charge.dataset == config.data.id
-            if same or not _near(charge, covers):  # a series by itself: `series.continuity`
+            same = (
+                charge.part is not None and charge.part.series == series and charge.dataset == config.data.id
+            )
+            if same or not _near(charge, covers):  # a series by itself: `cbdp.app.series.continuity`
                 continue
             before = read_as(charge, ledger)
             if before and not alike(before, covers.days, same_data=charge.dataset == config.data.id):
@@ -521,10 +523,10 @@ def _refusal(config: Config, charge: Charge, before: str, now: str) -> InputErro
     )
 
 
-# Where the trips of a plan are, so that the same words do not stand for other trips: February's file under January's name.
+# The source: February's file under January's name is another one
 #
-# Files count by their real path, size and time of change, tables by URL and name. Whether a table of a server has other rows
-# than it had cannot be seen from outside: there the data set's id must tell.
+# Files count by their real path, size and time of change, tables by URL and name. Whether a table of a server has other rows than it had cannot be seen
+# from outside: there the data set's id must tell.
 
 
 FILE_DATABASES = ("duckdb", "sqlite")

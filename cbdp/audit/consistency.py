@@ -1,4 +1,9 @@
-"""Consistency: tables that disagree beyond their declared noise, and rows that a sound table cannot have."""
+"""Consistency: tables that disagree beyond their declared noise, and rows that a sound table cannot have.
+
+A total less the sum of its parts, and the difference of two counts with equal truth, are sums of declared noises. The exact distribution
+of that sum (`cbdp.audit.noise_sums`) gives the p-value of each comparison; all together share a risk of 1e-6 (Bonferroni). Tables are
+then looked at one by one: cells listed twice, impossible numbers, rows in the order of insertion.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,8 @@ from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "consistency"
 FALSE_ALARM_RISK = 1e-6  # of calling sound tables inconsistent, over all comparisons together
-POWER = 0.95  # the probability with which a change is found that counts as within reach
-MAX_CELLS_NAMED = 3  # cells that a finding names
+POWER = 0.95  # the probability with which a change must be found to be stated as detectable
+MAX_CELLS_NAMED = 3  # cells: a finding names the worst, and counts the others
 
 
 @dataclass(frozen=True)
@@ -35,19 +40,19 @@ def attack(published: PublishedTables) -> list[Finding]:
     compared = list(_comparisons(published))
     findings = list(_disagreements(compared))
     for table in published.tables:
-        findings += _table(table)
-    findings += _outside(published)
+        findings += _check_table(table)
+    findings += _check_unlisted_parts(published)
     if findings:
         return findings
-    many = sum(len(c.off) for c in compared)
-    agree = "The tables agree within their noise" if many else "The rows of every table are sound"
-    sums = f"{many:,} sums and pairs were compared; " if many else ""
+    comparisons = sum(len(c.off) for c in compared)
+    agree = "The tables agree within their noise" if comparisons else "The rows of every table are sound"
+    sums = f"{comparisons:,} sums and pairs were compared; " if comparisons else ""
     rows = sum(len(t) for t in published.tables)
     return [
         Finding(
             CHECK, "clear", agree,
             f"{sums}cells, counts and the order of {rows:,} rows in {len(published.tables)} tables are sound.",
-            figures={"comparisons": many, "tables": len(published.tables)}, power=_power(compared, many),
+            figures={"comparisons": comparisons, "tables": len(published.tables)}, power=_power(compared, comparisons),
         )
     ]  # fmt: skip
 
@@ -61,10 +66,10 @@ def left_out(published: PublishedTables) -> list[str]:
     ]
 
 
-def _power(compared: list[_Comparison], many: int) -> str:
+def _power(compared: list[_Comparison], comparisons: int) -> str:
     """How large a change of one count would have been found, where there is least noise and where there is most."""
     rows = "A cell listed twice, a count that is not whole, negative or infinite, and rows out of order are found for certain."
-    ends = [end for c in compared for end in c.found_from(many)]
+    ends = [end for c in compared for end in c.detectable_changes(comparisons)]
     if not ends:
         return rows
     least, most = min(ends), max(ends)
@@ -91,20 +96,19 @@ class _Comparison:
     chance: Floats
     exact: bool
     other: str  # the table that is compared with
-    laws: tuple[
-        tuple[SumDistribution, float], ...
-    ] = ()  # of differences that are bounded on both sides: noise, and rounding
+    # of differences that are bounded on both sides: noise, and rounding
+    laws: tuple[tuple[SumDistribution, float], ...] = ()
 
     @property
     def noisy(self) -> bool:
         """Whether there is noise that could explain a difference."""
         return self.exact or any(law.variance for law, _ in self.laws) or not self.laws
 
-    def found_from(self, many: int) -> list[float]:
+    def detectable_changes(self, comparisons: int) -> list[float]:
         """The changes of one count that are found with 95 %, one for each law; an exact count shows any change."""
         if self.exact:
             return [1.0] if len(self.off) else []
-        alpha = max(FALSE_ALARM_RISK / max(1, many), 1e-15)
+        alpha = max(FALSE_ALARM_RISK / max(1, comparisons), 1e-15)
         return [
             max(
                 1.0,
@@ -116,35 +120,35 @@ class _Comparison:
 
 def disagreements(published: PublishedTables) -> list[Disagreement]:
     """Every comparison that noise does not explain, at a risk of 1e-6 for all together; the worst first."""
-    found = list(_comparisons(published))
-    many = max(1, sum(len(c.off) for c in found))
-    made = [
+    comparisons = list(_comparisons(published))
+    tests = max(1, sum(len(c.off) for c in comparisons))
+    unexplained = [
         Disagreement(
-            c.first.label(int(c.rows[i])), c.against, float(c.off[i]), min(1.0, float(c.chance[i]) * many)
+            c.first.label(int(c.rows[i])), c.against, float(c.off[i]), min(1.0, float(c.chance[i]) * tests)
         )
-        for c in found
-        for i in np.flatnonzero(c.chance * many <= FALSE_ALARM_RISK)
+        for c in comparisons
+        for i in np.flatnonzero(c.chance * tests <= FALSE_ALARM_RISK)
     ]
-    return sorted(made, key=lambda d: (d.chance, -abs(d.by)))
+    return sorted(unexplained, key=lambda d: (d.chance, -abs(d.by)))
 
 
 def disagreeing(published: PublishedTables) -> list[tuple[str, str]]:
     """Which tables disagree: pairs of their names."""
-    found = list(_comparisons(published))
-    many = max(1, sum(len(c.off) for c in found))
-    return [(c.first.name, c.other) for c in found if (c.chance * many <= FALSE_ALARM_RISK).any()]
+    comparisons = list(_comparisons(published))
+    tests = max(1, sum(len(c.off) for c in comparisons))
+    return [(c.first.name, c.other) for c in comparisons if (c.chance * tests <= FALSE_ALARM_RISK).any()]
 
 
 def compared(published: PublishedTables, names: Collection[str]) -> int:
     """How many sums and pairs among these tables are compared."""
-    found = (c for c in _comparisons(published) if c.first.name in names and c.other in names)
-    return sum(len(c.off) for c in found)
+    selected = (c for c in _comparisons(published) if c.first.name in names and c.other in names)
+    return sum(len(c.off) for c in selected)
 
 
-def _disagreements(found: list[_Comparison]) -> Iterator[Finding]:
-    many = max(1, sum(len(c.off) for c in found))
-    for c in found:
-        wrong = np.flatnonzero(c.chance * many <= FALSE_ALARM_RISK)
+def _disagreements(comparisons: list[_Comparison]) -> Iterator[Finding]:
+    tests = max(1, sum(len(c.off) for c in comparisons))
+    for c in comparisons:
+        wrong = np.flatnonzero(c.chance * tests <= FALSE_ALARM_RISK)
         if not len(wrong):
             continue
         worst = wrong[np.lexsort((-np.abs(c.off[wrong]), c.chance[wrong]))]
@@ -152,7 +156,7 @@ def _disagreements(found: list[_Comparison]) -> Iterator[Finding]:
             f"{c.first.label(int(c.rows[i]))} by {c.off[i]:+.6g}" for i in worst[:MAX_CELLS_NAMED]
         )
         more = f" and {len(wrong) - MAX_CELLS_NAMED} more" if len(wrong) > MAX_CELLS_NAMED else ""
-        least = float(c.chance[worst[0]]) * many
+        least = float(c.chance[worst[0]]) * tests
         why = (
             "They are claimed to agree exactly."
             if c.exact
@@ -184,19 +188,19 @@ def _comparisons(published: PublishedTables) -> Iterator[_Comparison]:
             laws = ((law, rounding),) if len(off) else ()
             yield _Comparison(one, rows, f"its equal in {other.name!r}", off, chance, False, other.name, laws)
     for s in published.relations:
-        compared = _sum(published[s.total], published[s.part], s)
+        compared = _sum_comparison(published[s.total], published[s.part], s)
         if compared is not None:
             yield compared
 
 
-def _sum(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
+def _sum_comparison(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
     """A total less its shown parts. Hidden parts are at least 0, and each is at most the threshold but for its noise."""
     at = np.asarray(s.rows)
     inside = at >= 0
     shown = part.shown & inside
     added = np.bincount(at[shown], weights=part.counts[shown], minlength=len(total))
     hidden = np.bincount(at[inside & ~part.shown], minlength=len(total))
-    many = np.bincount(at[shown], minlength=len(total))
+    parts = np.bincount(at[shown], minlength=len(total))
     rows = np.flatnonzero(total.shown)
     off = (total.counts - added)[rows]
     against = f"the sums of {part.name!r}"
@@ -208,16 +212,16 @@ def _sum(total: CountTable, part: CountTable, s: Sum) -> _Comparison | None:
     if total.noise is None or part.noise is None:
         return None
     chance, laws = np.ones(len(rows)), []
-    for k, h in np.unique(np.stack([many[rows], hidden[rows]]), axis=1).T:
-        here = (many[rows] == k) & (hidden[rows] == h)
+    for k, h in np.unique(np.stack([parts[rows], hidden[rows]]), axis=1).T:
+        here = (parts[rows] == k) & (hidden[rows] == h)
         rounding = total.rounding + int(k) * part.rounding
-        chance[here] = _chance(off[here], total.noise, part, int(k), int(h), rounding)
+        chance[here] = _p_values(off[here], total.noise, part, int(k), int(h), rounding)
         if part.closed and not h:
             laws.append((sum_distribution([(total.noise, 1.0, 1), (part.noise, 1.0, int(k))]), rounding))
     return _Comparison(total, rows, against, off, chance, False, part.name, tuple(laws))
 
 
-def _chance(
+def _p_values(
     off: Floats, noise: NoiseDistribution, part: CountTable, shown: int, hidden: int, rounding: float
 ) -> Floats:
     """The chance of so large a difference: two-sided if all parts are shown, else on the sides that are bounded."""
@@ -234,7 +238,7 @@ def _chance(
     return np.minimum(below, np.where(over > 0, np.minimum(1.0, wide.tail(over)), 1.0))
 
 
-def _outside(published: PublishedTables) -> Iterator[Finding]:
+def _check_unlisted_parts(published: PublishedTables) -> Iterator[Finding]:
     """Parts that belong to no row of a total that lists all."""
     for s in published.relations:
         total, part = published[s.total], published[s.part]
@@ -251,9 +255,9 @@ def _outside(published: PublishedTables) -> Iterator[Finding]:
 # One table
 
 
-def _table(table: CountTable) -> Iterator[Finding]:
-    yield from _cells(table)
-    yield from _numbers(table)
+def _check_table(table: CountTable) -> Iterator[Finding]:
+    yield from _check_cells(table)
+    yield from _check_numbers(table)
     if order(table) is None:
         yield Finding(
             CHECK, "weakness", f"The rows of {table.name!r} are in no recognisable order",
@@ -264,11 +268,11 @@ def _table(table: CountTable) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _cells(table: CountTable) -> Iterator[Finding]:
+def _check_cells(table: CountTable) -> Iterator[Finding]:
     if table.keys:
         codes, _ = joint_codes(table.keys, table.keys)
-        _, first, many = np.unique(codes, return_index=True, return_counts=True)
-        twice = first[many > 1]
+        _, first, times = np.unique(codes, return_index=True, return_counts=True)
+        twice = first[times > 1]
         if len(twice):
             yield Finding(
                 CHECK, "contradicts", f"{len(twice)} cells of {table.name!r} are listed more than once",
@@ -285,7 +289,7 @@ def _cells(table: CountTable) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _numbers(table: CountTable) -> Iterator[Finding]:
+def _check_numbers(table: CountTable) -> Iterator[Finding]:
     counts = table.counts
     finite = counts[np.isfinite(counts)]
     broken = np.flatnonzero(np.isfinite(counts) & (counts != np.round(counts)))
@@ -331,7 +335,7 @@ def order(table: CountTable) -> str | None:
         return "by count"
     left = {name: _rank(column[listed]) for name, column in table.keys.items()}
     same = np.ones(max(0, len(counts) - 1), dtype=bool)  # neighbours that all keys so far leave equal
-    said = []
+    sorted_by = []
     while left and same.any():
         step = {name: np.diff(code)[same] for name, code in left.items()}
         up = next((n for n, d in step.items() if (d >= 0).all()), None)
@@ -339,9 +343,9 @@ def order(table: CountTable) -> str | None:
         name = up or down
         if name is None:
             return None
-        said.append(name if up else f"{name} (descending)")
+        sorted_by.append(name if up else f"{name} (descending)")
         same &= np.diff(left.pop(name)) == 0
-    return f"by {', '.join(said)}"
+    return f"by {', '.join(sorted_by)}"
 
 
 def _rank(column: NDArray[np.generic]) -> Ints:

@@ -2,7 +2,8 @@
 
 A group of g people, alone at a count, is published when g plus the noise reaches the threshold. Without them the count is
 never published. That event has probability P(Z ≥ threshold − g) with them and 0 without, so no ε covers it: for one person
-its probability is a lower bound on δ.
+its probability is a lower bound on δ. The attack is that of Culnane, Rubinstein and Teague (2017) on the Opal release; the threshold that
+a δ needs is that of Korolova et al. (2009).
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "detection"
-GROUP_SIZES = (1, 5, 12)
-FALSE_ALARM_RISK = 1e-6
+GROUP_SIZES = (
+    1,
+    5,
+    12,
+)  # people who are alone at a count, for each of which a finding states the probability
+FALSE_ALARM_RISK = 1e-6  # of denying noise on zeros that is there
 THRESHOLD_FALSE_ALARM_RISK = 1e-4  # of taking counts that are merely large for cut off
-MIN_COUNT_SPAN = (
-    4  # how many times the least the largest must be: counts that are all alike are not small ones cut off
-)
-MIN_COUNTS = 20  # counts below which nothing can be said of their least
+MIN_COUNT_SPAN = 4  # largest over least count: counts that are all alike are not small ones cut off
+MIN_COUNTS = 20  # counts of a table: of fewer, the least says nothing
 
 
 def detection_probability(noise: NoiseDistribution, threshold: float, group: int = 1) -> float:
@@ -40,7 +43,7 @@ def detection_probability(noise: NoiseDistribution, threshold: float, group: int
 
 
 def assessed_delta(scale: float, threshold: float, group: int = 1) -> float:
-    """The assessment's figure, exp(−(threshold − group)/p)/(2p): the density at the threshold, not the chance to reach it.
+    """The figure of Culnane et al. (2017), exp(−(threshold − group)/p)/(2p): the density at the threshold, not the chance to reach it.
 
     >>> f"{assessed_delta(1.4, 18):.2g} {assessed_delta(1.4, 18, 5):.2g} {assessed_delta(1.4, 18, 12):.2g}"
     '1.9e-06 3.3e-05 0.0049'
@@ -59,7 +62,7 @@ class Threshold:
 
 
 def find_threshold(table: CountTable) -> Threshold | None:
-    """The threshold that the published counts betray; None where nothing suggests one.
+    """The threshold that the published counts betray (left truncation); None where nothing suggests one.
 
     Counts that were cut off pile up at their least. Smooth laws (normal, lognormal, gamma) are fitted to them; the chance is
     the largest that any of these gives to no count below the least. Counts that merely are large, as totals are, thin out
@@ -96,15 +99,15 @@ def _share_below(counts: Floats, least: float) -> list[float]:
 
 def attack(published: PublishedTables, groups: Sequence[int] = GROUP_SIZES) -> list[Finding]:
     """The chances of certain detection, and the δ they force; tables that skip zeros against what is said of them."""
-    complete = _complete(published)
-    findings = [f for t in published.tables for f in _thresholds(t, silent=t.name not in complete)]
-    findings += [f for table in published.tables for f in _zeros(table)]
+    complete = _complete_totals(published)
+    findings = [f for t in published.tables for f in _check_thresholds(t, silent=t.name not in complete)]
+    findings += [f for table in published.tables for f in _check_zero_noise(table)]
     skipping = 0
     for family in published.families:
         open_to = [t for t in family if not t.shows_zeros]
         skipping += len(open_to)
         if open_to:
-            findings.append(_detection(published, open_to, groups))
+            findings.append(_detection_finding(published, open_to, groups))
     noisy = [t for t in published.tables if t.noise is not None and t.noise.scale]
     if not skipping and (noisy or any(t.derived for t in published.tables)):
         findings.append(_no_zeros_skipped(noisy))
@@ -120,7 +123,7 @@ def left_out(published: PublishedTables) -> list[str]:
     )
 
 
-def _complete(published: PublishedTables) -> set[str]:
+def _complete_totals(published: PublishedTables) -> set[str]:
     """Totals that hide no row, and lack none that their parts have: nothing of them was cut off, however large they are."""
     totals = {s.total for s in published.relations}
     lacking = {
@@ -131,13 +134,13 @@ def _complete(published: PublishedTables) -> set[str]:
 
 def _no_zeros_skipped(noisy: Sequence[CountTable]) -> Finding:
     """That no table skips zeros, with how many empty cells without noise would have been seen."""
-    tested = [(t.name, _zeros_found(t), len(t)) for t in noisy if t.threshold is None]
-    said = "; ".join(
+    tested = [(t.name, _detectable_zeros(t), len(t)) for t in noisy if t.threshold is None]
+    detectable = "; ".join(
         f"{most:,} of {cells:,} in {name!r}" for name, most, cells in tested[:4] if most <= cells
     )
     power = (
-        f"Empty cells that got no noise would have been found for certain from this many on: {said}."
-        if said
+        f"Empty cells that got no noise would have been found for certain from this many on: {detectable}."
+        if detectable
         else "This is what the tables declare: their counts are too few or too far from 0 to test it."
     )
     return Finding(
@@ -146,7 +149,7 @@ def _no_zeros_skipped(noisy: Sequence[CountTable]) -> Finding:
     )  # fmt: skip
 
 
-def _zeros_found(table: CountTable) -> int:
+def _detectable_zeros(table: CountTable) -> int:
     """The least number of exact zeros that contradicts the declared noise."""
     assert table.noise is not None
     return (
@@ -158,11 +161,11 @@ def _zeros_found(table: CountTable) -> int:
 
 def forced_delta(tables: Sequence[CountTable], group: int = 1) -> float | None:
     """The chance that a group which is alone in all of these tables shows in at least one; None if no noise is known."""
-    known = [(t.noise, _least(t)) for t in tables if t.noise is not None]
-    if not known:
+    declared = [(t.noise, _least(t)) for t in tables if t.noise is not None]
+    if not declared:
         return None
     missed = sum(
-        math.log1p(-min(detection_probability(noise, least, group), 1 - 1e-16)) for noise, least in known
+        math.log1p(-min(detection_probability(noise, least, group), 1 - 1e-16)) for noise, least in declared
     )
     return -math.expm1(missed)
 
@@ -171,11 +174,13 @@ def _least(table: CountTable) -> float:
     """The least count that can be published: the threshold, the one found, or 1."""
     if table.threshold is not None:
         return max(table.threshold, 1.0)
-    found = find_threshold(table)
-    return found.least if found else 1.0
+    threshold = find_threshold(table)
+    return threshold.least if threshold else 1.0
 
 
-def _detection(published: PublishedTables, tables: Sequence[CountTable], groups: Sequence[int]) -> Finding:
+def _detection_finding(
+    published: PublishedTables, tables: Sequence[CountTable], groups: Sequence[int]
+) -> Finding:
     names = ", ".join(repr(t.name) for t in tables[:4]) + (
         f" and {len(tables) - 4} more" if len(tables) > 4 else ""
     )
@@ -194,12 +199,12 @@ def _detection(published: PublishedTables, tables: Sequence[CountTable], groups:
         figures["assessed_delta"] = max(
             assessed_delta(float(t.noise.scale), _least(t)) for t in single if t.noise
         )
-    told = f"The chance that a group is detected beyond doubt if nobody else is there: {each}. Any (ε, δ) needs δ ≥ {delta:.2g}"
+    evidence = f"The chance that a group is detected beyond doubt if nobody else is there: {each}. Any (ε, δ) needs δ ≥ {delta:.2g}"
     if published.epsilon is not None and delta > published.delta * (1 + 1e-9):
         claim = f"(ε, δ = {published.delta:.2g})" if published.delta else "pure ε-differential privacy"
         return Finding(
             CHECK, "contradicts", f"Skipping zeros in {names} needs a larger δ than claimed",
-            f"{told}; the claim is {claim}.", ATTACK_TEXT, CURE_TEXT, figures,
+            f"{evidence}; the claim is {claim}.", ATTACK_TEXT, CURE_TEXT, figures,
         )  # fmt: skip
     covered = (
         f"; the declared δ is {published.delta:.2g}."
@@ -207,7 +212,7 @@ def _detection(published: PublishedTables, tables: Sequence[CountTable], groups:
         else "; none is claimed."
     )
     title = f"Zeros are skipped in {names}: a count proves that somebody was there"
-    return Finding(CHECK, "weakness", title, told + covered, ATTACK_TEXT, CURE_TEXT, figures)
+    return Finding(CHECK, "weakness", title, evidence + covered, ATTACK_TEXT, CURE_TEXT, figures)
 
 
 ATTACK_TEXT = (
@@ -217,19 +222,19 @@ ATTACK_TEXT = (
 CURE_TEXT = "Add noise to counts of zero as to all others (suppression then costs nothing), or declare the δ that skipping them costs."
 
 
-def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
+def _check_thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
     """A threshold that the counts give away and nothing declares, and counts that a declared one should have hidden."""
     if table.threshold is None:
-        found = find_threshold(table) if silent else None
-        if found is None:
+        threshold = find_threshold(table) if silent else None
+        if threshold is None:
             return []
         return [
             Finding(
-                CHECK, "weakness", f"{table.name!r} shows no counts below {found.least:g}, and declares no threshold",
-                f"The smallest count is {found.least:g} (it occurs {times_text(found.at)}); {found.near} counts are below twice "
-                f"that, and none is smaller. The probability of this by chance is {_small(found.chance)}.",
+                CHECK, "weakness", f"{table.name!r} shows no counts below {threshold.least:g}, and declares no threshold",
+                f"The smallest count is {threshold.least:g} (it occurs {times_text(threshold.at)}); {threshold.near} counts are below twice "
+                f"that, and none is smaller. The probability of this by chance is {_small_text(threshold.chance)}.",
                 "A missing count is known to be small.", "Publish the threshold.",
-                {"threshold": found.least, "at_threshold": found.at, "near": found.near},
+                {"threshold": threshold.least, "at_threshold": threshold.at, "near": threshold.near},
             )
         ]  # fmt: skip
     counts = table.counts
@@ -238,7 +243,7 @@ def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
         return []
     return [
         Finding(
-            CHECK, "contradicts", f"{_counts(len(wrong))} in {table.name!r} below its threshold",
+            CHECK, "contradicts", f"{_counts_text(len(wrong))} in {table.name!r} below its threshold",
             f"The threshold is {table.threshold:g}; {table.label(int(wrong[0]))} is {counts[wrong[0]]:g}.",
             "Small counts are shown although they are said to be hidden.", "Suppress them, or declare the threshold that was used.",
             {"below": len(wrong), "threshold": float(table.threshold)},
@@ -246,7 +251,7 @@ def _thresholds(table: CountTable, *, silent: bool) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _counts(number: int) -> str:
+def _counts_text(number: int) -> str:
     return "One count is shown" if number == 1 else f"{number:,} counts are shown"
 
 
@@ -259,11 +264,11 @@ def times_text(number: int) -> str:
     return "once" if number == 1 else f"{number:,} times"
 
 
-def _small(chance: float) -> str:
+def _small_text(chance: float) -> str:
     return "below 1e-300" if chance < 1e-300 else f"about {chance:.1g}"
 
 
-def _zeros(table: CountTable) -> list[Finding]:
+def _check_zero_noise(table: CountTable) -> list[Finding]:
     """Tables that claim noise on zeros and have none: too many counts are exactly 0, or too few cells are shown."""
     if not table.shows_zeros or table.noise is None or not table.noise.scale or not len(table):
         return []
@@ -284,6 +289,6 @@ def _zeros(table: CountTable) -> list[Finding]:
     return [
         Finding(
             CHECK, "contradicts", f"Zeros of {table.name!r} have no noise, though the release says that they do",
-            f"{what}. The probability of this by chance is {_small(chance)}.", ATTACK_TEXT, CURE_TEXT, {"chance": chance, "seen": seen},
+            f"{what}. The probability of this by chance is {_small_text(chance)}.", ATTACK_TEXT, CURE_TEXT, {"chance": chance, "seen": seen},
         )
     ]  # fmt: skip

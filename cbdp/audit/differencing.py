@@ -6,8 +6,8 @@ plus noise. Hidden cells that are in the same relations can only be found togeth
 
 - A group can be estimated without bias exactly when its unit vector is in the row space of C_h: some λ has C_hᵀ λ = e. The
   projection of a random vector onto the null space of C_h is 0 there and, with probability 1, nowhere else.
-- Among all such λ the one with the least variance λᵀ (C_o V C_oᵀ) λ is found by one factorisation. The estimate is
-  −λᵀ C_o y_o, and it is certified: C_hᵀ λ = e is checked for every one.
+- Among all such λ the one with the least variance λᵀ (C_o V C_oᵀ) λ is found by one factorisation: −λᵀ C_o y_o is the best linear
+  unbiased estimate (Gauss and Markov), and it is certified: C_hᵀ λ = e is checked for every one.
 - Its error is a weighted sum of the declared noises, whose exact law (`cbdp.audit.noise_sums`) gives the interval.
 
 Counts of tables that declare no noise are taken for exact (`cbdp.audit.exact_counts`). Exact and rounded counts bound each other
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cbdp.arrays import Floats, Ints
-from cbdp.audit.exact_counts import taken
+from cbdp.audit.exact_counts import assumed_noise
 from cbdp.audit.feasibility import (
     NO_NOISE_DISTRIBUTION,
     FeasibilityInterval,
@@ -38,11 +38,12 @@ from cbdp.audit.noise_sums import Term, sum_distribution, terms_of
 from cbdp.audit.tables import CountTable, PublishedTables
 
 CHECK = "differencing"
-CONFIDENCE = 0.95
-FALSE_ALARM_RISK = 1e-6
-NARROW_INTERVAL_SHARE = 2 / 3  # a narrow interval is at most this part of what suppression alone leaves open
-MIN_SOLVED_PROGRAMS = 5  # solved programs below which they stand for nothing
-CLOSE_SHARE = 0.2  # where that is everything: of the count itself, a tenth to either side
+CONFIDENCE = 0.95  # of the interval of one hidden count
+FALSE_ALARM_RISK = 1e-6  # of saying that somebody was surely there, over all hidden counts together
+# of the interval that suppression alone leaves open: a narrower one tells something
+NARROW_INTERVAL_SHARE = 2 / 3
+CLOSE_SHARE = 0.2  # of the count itself, a tenth to either side, where suppression leaves any count open
+MIN_SOLVED_PROGRAMS = 5  # linear programs: fewer are no sample of all hidden counts
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class IdentifiedCount:
         return self.single and not self.deviation and self.high - self.low < 0.5
 
     @property
-    def telling(self) -> bool:
+    def informative(self) -> bool:
         """Whether the tables together say more than the suppressed one alone.
 
         One count: that somebody was there, or how many within two thirds of what was open; where any count was open, how many
@@ -96,7 +97,7 @@ class IdentifiedCount:
 
 def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed: int = 5) -> list[Finding]:
     """One finding for each table with hidden counts that can be attacked: how many are told, and the worst of them."""
-    hiding = _hiding(published)
+    hiding = _tables_with_hidden_counts(published)
     if not hiding:
         cells = sum(len(t) for t in published.tables)
         return [
@@ -106,19 +107,19 @@ def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed
                 power="A cell that is listed without its count would have been seen for certain.",
             )
         ]  # fmt: skip
-    known = taken(published).published
-    left = bounded_counts(known)
+    assumed = assumed_noise(published).published
+    left = bounded_counts(assumed)
     exact = {(p.table, p.rows) for p in left}
-    noisy = any(t.noise is not None and t.noise.scale for t in known.tables)
-    found = (
-        [p for p in identified_counts(known, confidence) if (p.table, p.rows) not in exact] if noisy else []
+    noisy = any(t.noise is not None and t.noise.scale for t in assumed.tables)
+    identified = (
+        [p for p in identified_counts(assumed, confidence) if (p.table, p.rows) not in exact] if noisy else []
     )
-    found += left
-    reached = _reached(known)
+    identified += left
+    reached = _tables_in_relations(assumed)
     return [
         _finding(
             t,
-            [p for p in found if p.table == t.name],
+            [p for p in identified if p.table == t.name],
             confidence,
             listed,
             private=published.epsilon is not None,
@@ -130,19 +131,19 @@ def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed
 
 def left_out(published: PublishedTables) -> list[str]:
     """Tables with hidden counts that nothing can be subtracted from."""
-    reached = _reached(taken(published).published)
+    reached = _tables_in_relations(assumed_noise(published).published)
     return [
         f"{t.name!r} hides counts, and no other table with known noise adds up to it: differencing was not tried."
-        for t in _hiding(published)
+        for t in _tables_with_hidden_counts(published)
         if t.name not in reached
     ]
 
 
-def _hiding(published: PublishedTables) -> list[CountTable]:
+def _tables_with_hidden_counts(published: PublishedTables) -> list[CountTable]:
     return [t for t in published.tables if not t.shown.all() or not t.closed]
 
 
-def _reached(published: PublishedTables) -> set[str]:
+def _tables_in_relations(published: PublishedTables) -> set[str]:
     """Tables in a relation whose both sides can be used."""
     used = {t.name for t in published.tables if t.noise is not None or not t.shown.any()}
     ties = [(s.total, s.part) for s in published.relations] + [(p.first, p.second) for p in published.equal]
@@ -152,37 +153,39 @@ def _reached(published: PublishedTables) -> set[str]:
 def _finding(
     table: CountTable, every: Sequence[IdentifiedCount], confidence: float, listed: int, *, private: bool
 ) -> Finding:
-    hidden, found = int((~table.shown).sum()), [p for p in every if p.telling]
-    if not found:
+    hidden, informative = int((~table.shown).sum()), [p for p in every if p.informative]
+    if not informative:
         unlisted = "" if table.closed else ", nor those of its unlisted cells"
         return Finding(
             CHECK, "clear", f"No hidden count of {table.name!r} can be worked out",
-            f"Differences of published counts do not give its {_many(hidden, 'hidden count')}{unlisted}.",
-            figures={"hidden": hidden, "pinned": 0}, power=_power(every),
+            f"Differences of published counts do not give its {_number_text(hidden, 'hidden count')}{unlisted}.",
+            figures={"hidden": hidden, "pinned": 0}, power=_power_text(every),
         )  # fmt: skip
-    single, exactly = [p for p in found if p.single], sum(p.exactly for p in found)
-    worst = sorted(found, key=lambda p: (not p.single, p.high - p.low, p.surely <= 0))[:listed]
+    single, exactly = [p for p in informative if p.single], sum(p.exactly for p in informative)
+    worst = sorted(informative, key=lambda p: (not p.single, p.high - p.low, p.surely <= 0))[:listed]
     figures: dict[str, Figure] = {
-        "hidden": hidden, "pinned": len(single), "groups": len(found) - len(single), "exactly": exactly,
-        "surely_present": (sure := sum(p.surely > 0 for p in found)), "best_deviation": min(p.deviation for p in found),
+        "hidden": hidden, "pinned": len(single), "groups": len(informative) - len(single), "exactly": exactly,
+        "surely_present": (sure := sum(p.surely > 0 for p in informative)), "best_deviation": min(p.deviation for p in informative),
         "estimate": worst[0].estimate, "low": worst[0].low, "high": worst[0].high,
     }  # fmt: skip
-    parts = [_many(len(single), "hidden count")] if single else []
+    parts = [_number_text(len(single), "hidden count")] if single else []
     parts += (
-        [_many(len(found) - len(single), "sum") + " of hidden counts"] if len(found) > len(single) else []
+        [_number_text(len(informative) - len(single), "sum") + " of hidden counts"]
+        if len(informative) > len(single)
+        else []
     )
-    lines = "; ".join(_line(p, confidence) for p in worst)
+    lines = "; ".join(_count_text(p, confidence) for p in worst)
     return Finding(
         CHECK, "contradicts" if exactly and not private else "weakness",  # what ε protects may be told: it is noisy
         f"{' and '.join(parts)} of {table.name!r} can be worked out from other tables" + (f", {exactly} exactly" if exactly else ""),
-        f"The table hides {_many(hidden, 'count')}. Above 0 beyond doubt (a risk of 1e-6 for all together): {sure}. "
+        f"The table hides {_number_text(hidden, 'count')}. Above 0 beyond doubt (a risk of 1e-6 for all together): {sure}. "
         f"The worst: {lines}.",
         "Subtract the published parts from a published total: what is left was suppressed.",
         "Publish tables that are sums of one table with noise, so that they agree and nothing is left to subtract.", figures,
     )  # fmt: skip
 
 
-def _line(p: IdentifiedCount, confidence: float) -> str:
+def _count_text(p: IdentifiedCount, confidence: float) -> str:
     if p.exactly:
         return f"{_count_name(p)} is {p.low:.6g}"
     if not p.deviation:
@@ -190,31 +193,31 @@ def _line(p: IdentifiedCount, confidence: float) -> str:
     return f"{_count_name(p)}: {min(p.estimate, p.high):.3g} ({100 * confidence:g} %: {p.low:.3g} to {p.high:.3g})"
 
 
-def _power(every: Sequence[IdentifiedCount]) -> str:
+def _power_text(every: Sequence[IdentifiedCount]) -> str:
     """How much a hidden count would have had to be, or to be tied down, to be found."""
     noisy = [p for p in every if p.deviation]
     bounds = [p for p in every if not p.deviation and p.single]
     if not noisy and not bounds:
         return "Each hidden count occurs only together with others: no difference gives one, however much noise there is."
-    said = []
+    sentences = []
     if noisy:
         best = min(noisy, key=lambda p: p.deviation)
         law = sum_distribution(best.noises)
         from_on = law.half_width(1 - CONFIDENCE) + law.half_width(2 * (1 - CONFIDENCE))
-        said.append(
-            f"Of {_many(len(noisy), 'estimate')} the best has a standard deviation of {best.deviation:.3g}: a hidden count of "
+        sentences.append(
+            f"Of {_number_text(len(noisy), 'estimate')} the best has a standard deviation of {best.deviation:.3g}: a hidden count of "
             f"{from_on:.3g} or more would have been told with a probability of {100 * CONFIDENCE:g} %."
         )
     if bounds:
         least = min(bounds, key=lambda p: p.high - p.low)
-        said.append(
-            f"The least and the largest value were worked out for {_many(len(bounds), 'hidden count')}; the narrowest is "
-            f"{least.low:.6g} to {least.high:.6g}. {_sampled(bounds)}"
+        sentences.append(
+            f"The least and the largest value were worked out for {_number_text(len(bounds), 'hidden count')}; the narrowest is "
+            f"{least.low:.6g} to {least.high:.6g}. {_sampling_text(bounds)}"
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def _sampled(bounds: Sequence[IdentifiedCount]) -> str:
+def _sampling_text(bounds: Sequence[IdentifiedCount]) -> str:
     """What was solved for some stands for all: if many were told, some of them would have been among these."""
     solved, every = sum(p.solved for p in bounds), len(bounds)
     if solved == every:
@@ -229,7 +232,7 @@ def _sampled(bounds: Sequence[IdentifiedCount]) -> str:
     )
 
 
-def _many(number: int, what: str) -> str:
+def _number_text(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
@@ -242,9 +245,9 @@ def identified_counts(published: PublishedTables, confidence: float = CONFIDENCE
     system = assemble_system(published)
     if system.relations.shape[0] == 0:
         return []
-    found = [e for part in components(system) for e in estimates(system, *part)]
-    share = FALSE_ALARM_RISK / max(1, len(found))
-    return [_identified_in_table(published, system, *e, confidence, share) for e in found]
+    estimators = [e for part in components(system) for e in estimates(system, *part)]
+    share = FALSE_ALARM_RISK / max(1, len(estimators))
+    return [_identified_in_table(published, system, *e, confidence, share) for e in estimators]
 
 
 def bounded_counts(published: PublishedTables) -> list[IdentifiedCount]:

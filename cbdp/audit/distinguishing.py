@@ -1,9 +1,10 @@
-"""Events that tell two data sets apart, searched among trials whose data set is known.
+"""The distinguisher of a privacy audit: events that tell two data sets apart, searched among trials whose data set is known.
 
 A trial is a row of numbers. An event is one or several conditions on them that hold together: a number at least, at most or
 equal to a value. Conditions are on the numbers themselves, on whether they are there at all, on their lowest bit, on the
 differences of two, and on two scores that are learned. Each event is rated by the ε that it would prove; the best are
-joined with further conditions as long as that helps. Nothing here proves anything: what is found is tested on other trials.
+joined with further conditions as long as that helps (a beam search). Nothing here proves anything: what is found is tested on other
+trials (`cbdp.app.audit.lower_bound`).
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from cbdp.audit.findings import Figure, Finding
 
 Columns = Mapping[str, Floats]
 Formula = Callable[[Columns], Floats]
-# how often in trials of the one and of the other, and of how many each → the ε it would prove
+# how often in trials of the one and of the other, and of how many each → the ε (or ρ) it would prove
 Rate = Callable[[Floats, Floats, int, int], Floats]
 
 MAX_COLUMN_VALUES = 24  # values of a column that conditions are made of
 EXTREME_VALUES = 4  # values at either end that are always among them
-COMMON_VALUES = 16  # values of a column that are common enough to be looked at alone
-MIN_SHARE_OF_COMMON = 0.002  # of the trials
-COLUMNS_PAIRED = 5  # columns whose differences are looked at because they say most
-MAX_ALIKE_PAIRS = 20  # differences that are looked at because two columns are alike
-TRIALS_FOR_PAIRS = 5_000  # trials that tell which are
-MAX_CONDITIONS = 300  # conditions that events are joined of
-MAX_CONDITIONS_PER_COLUMN = 12  # of them from one column, at most
+COMMON_VALUES = 16  # values of a column that are common enough for a condition "="
+MIN_SHARE_OF_COMMON = 0.002  # of the trials: rarer values are not common
+COLUMNS_PAIRED = 5  # columns, those that say most, whose differences are looked at
+MAX_ALIKE_PAIRS = 20  # differences of columns that are correlated, as two with the same noise are
+TRIALS_FOR_PAIRS = 5_000  # trials from which correlations are computed
+MAX_CONDITIONS = 300  # conditions that events are joined of, the best first
+MAX_CONDITIONS_PER_COLUMN = 12  # conditions of one column among them, so that no column crowds out the others
 SEARCH_SHARE = 0.6  # of the trials are searched for events; the others judge them
 MAX_TRIALS_SEARCHED = 36_000  # trials, at most: with so many every event worth having is seen
 SINGLE_CONDITION_EVENTS = 20  # conditions that are events by themselves
 BEAM_WIDTH = 6  # events that are joined further
 MAX_CONDITIONS_PER_EVENT = 6  # conditions of an event, at most
 MIN_GAIN_EPSILON = 3e-3  # in ε, for which one more condition is worth having
-SCORE_STEPS = 10  # of the additive score
-SMOOTHING_TRIALS = 4.0  # trials by which its classes are held back
+SCORE_STEPS = 10  # Newton steps of the additive score
+SMOOTHING_TRIALS = 4.0  # trials added to the curvature of a class (ridge), so that rare classes move little
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,13 @@ class Event:
     conditions: tuple[Condition, ...]
     formulas: Mapping[str, Formula]
 
-    def holds(self, columns: Columns, known: dict[str, Floats] | None = None) -> Bools:
-        """In which trials it happened; `known` keeps what was worked out, for other events of the same search."""
-        known = {} if known is None else known
+    def holds(self, columns: Columns, cache: dict[str, Floats] | None = None) -> Bools:
+        """In which trials it happened; `cache` keeps the columns worked out, for other events of the same search."""
+        cache = {} if cache is None else cache
         for c in self.conditions:
-            if c.column not in known:
-                known[c.column] = self.formulas[c.column](columns)
-        return np.asarray(np.logical_and.reduce([c.holds(known[c.column]) for c in self.conditions]))
+            if c.column not in cache:
+                cache[c.column] = self.formulas[c.column](columns)
+        return np.asarray(np.logical_and.reduce([c.holds(cache[c.column]) for c in self.conditions]))
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.conditions))
@@ -82,27 +83,27 @@ def search(columns: Columns, first: Bools, rate: Rate, most: int) -> list[Event]
 
     They are made from some of the trials and judged by the others, because the best of many is partly luck.
     """
-    made = min(int(len(first) * SEARCH_SHARE), MAX_TRIALS_SEARCHED)
-    events = _candidates({n: v[:made] for n, v in columns.items()}, first[:made], rate)
-    rest, coin = {n: v[made:] for n, v in columns.items()}, first[made:]
-    worth, known = {}, dict[str, Floats]()
+    searched = min(int(len(first) * SEARCH_SHARE), MAX_TRIALS_SEARCHED)
+    events = _candidates({n: v[:searched] for n, v in columns.items()}, first[:searched], rate)
+    rest, coin = {n: v[searched:] for n, v in columns.items()}, first[searched:]
+    worth, cache = {}, dict[str, Floats]()
     for event in events:
-        held = event.holds(rest, known)
-        one, two = np.array([(held & coin).sum()]), np.array([(held & ~coin).sum()])
+        occurs = event.holds(rest, cache)
+        one, two = np.array([(occurs & coin).sum()]), np.array([(occurs & ~coin).sum()])
         worth[event.conditions] = float(max(_both_ways(rate, one, two, coin)[:, 0]))
     return sorted(events, key=lambda e: (-worth[e.conditions], len(e.conditions)))[:most]
 
 
 def _candidates(columns: Columns, first: Bools, rate: Rate) -> list[Event]:
-    base = {n: _itself(n) for n, v in columns.items() if not (v == v[0]).all() and not np.isnan(v).all()}
-    formulas = base | _there(columns) | _lowest_bits(base, columns)
+    base = {n: _identity(n) for n, v in columns.items() if not (v == v[0]).all() and not np.isnan(v).all()}
+    formulas = base | _presence_flags(columns) | _lowest_bits(base, columns)
     rated = _rated(formulas, columns, first, rate)
-    wide = {n: r for n, r in base.items() if len(_cuts(columns[n])) > 2}
+    wide = {n: r for n, r in base.items() if len(_cut_points(columns[n])) > 2}
     pairs = _pairs(list(wide), _best_columns(rated, wide), columns)
     more = _differences(pairs) | _scores(base, columns, first)
     rated += _rated(more, columns, first, rate)
-    found = {c: None for direction in (0, 1) for c in _joined(rated, first, rate, direction)}
-    return [Event(conditions, formulas | more) for conditions in found]
+    conjunctions = {c: None for direction in (0, 1) for c in _conjunctions(rated, first, rate, direction)}
+    return [Event(conditions, formulas | more) for conditions in conjunctions]
 
 
 def _both_ways(rate: Rate, one: NDArray[Any], two: NDArray[Any], first: Bools) -> Floats:
@@ -118,11 +119,11 @@ def _sizes(first: Bools) -> tuple[int, int]:
 # Columns
 
 
-def _itself(name: str) -> Formula:
+def _identity(name: str) -> Formula:
     return lambda columns: columns[name]
 
 
-def _there(columns: Columns) -> dict[str, Formula]:
+def _presence_flags(columns: Columns) -> dict[str, Formula]:
     def there(name: str) -> Formula:
         return lambda columns: (~np.isnan(columns[name])).astype(float)
 
@@ -157,21 +158,21 @@ def _differences(pairs: Sequence[tuple[str, str]]) -> dict[str, Formula]:
 
 def _pairs(names: Sequence[str], best: Sequence[str], columns: Columns) -> list[tuple[str, str]]:
     """The columns that say most, two by two; and those that go together most, as do two with the same noise."""
-    found = list(itertools.combinations(best, 2))
+    pairs = list(itertools.combinations(best, 2))
     if len(names) > 1:
         filled = np.stack([np.nan_to_num(columns[n][:TRIALS_FOR_PAIRS]) for n in names])
         filled = filled + 1e-9 * np.arange(filled.shape[1])  # so that no column is constant
         alike = np.triu(np.abs(np.corrcoef(filled)), 1)
-        for place in np.argsort(-alike, axis=None)[:MAX_ALIKE_PAIRS]:
-            i, j = np.unravel_index(place, alike.shape)
+        for entry in np.argsort(-alike, axis=None)[:MAX_ALIKE_PAIRS]:
+            i, j = np.unravel_index(entry, alike.shape)
             if alike[i, j] > 0:
-                found.append((names[i], names[j]))
-    return list(dict.fromkeys(found))
+                pairs.append((names[i], names[j]))
+    return list(dict.fromkeys(pairs))
 
 
 def _scores(base: Mapping[str, Formula], columns: Columns, first: Bools) -> dict[str, Formula]:
     """A sum of functions of single columns, fitted to the coin's log-odds; and the best linear combination."""
-    names = [n for n in base if len(_cuts(columns[n])) > 1]
+    names = [n for n in base if len(_cut_points(columns[n])) > 1]
     if len(names) < 2 or first.all() or not first.any():
         return {}
     return {
@@ -181,8 +182,11 @@ def _scores(base: Mapping[str, Formula], columns: Columns, first: Bools) -> dict
 
 
 def _additive(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
-    """By steps: the column that explains most of what is left gets a Newton step of the log-likelihood in each class."""
-    cuts = {n: _cuts(columns[n]) for n in names}
+    """By steps: the column that explains most of what is left gets a Newton step of the log-likelihood in each class.
+
+    Additive logistic regression by stagewise Newton steps (Friedman, Hastie and Tibshirani, 2000), with a ridge.
+    """
+    cuts = {n: _cut_points(columns[n]) for n in names}
     which = {n: _classes(columns[n], cuts[n]) for n in names}
     value = {n: np.zeros(len(cuts[n]) + 2) for n in names}
     score = np.zeros(len(first))
@@ -201,6 +205,7 @@ def _additive(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
 
 
 def _linear(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
+    """Fisher's linear discriminant of the columns, clipped to their central 98 % and scaled."""
     filled = np.stack([np.nan_to_num(columns[n]) for n in names], axis=1)
     low, high = np.quantile(filled, (0.01, 0.99), axis=0)
     scale = np.maximum(high - low, 1e-12)
@@ -215,13 +220,13 @@ def _linear(names: Sequence[str], columns: Columns, first: Bools) -> Formula:
     return lambda columns: scaled(columns) @ towards
 
 
-def _cuts(values: Floats) -> Floats:
+def _cut_points(values: Floats) -> Floats:
     """The values of a column; of many, some that are spread evenly over the trials, and the outermost, which may be rare."""
     distinct = np.unique(values[~np.isnan(values)])
     if len(distinct) <= MAX_COLUMN_VALUES:
         return distinct
-    known = values[~np.isnan(values)]
-    spread = np.quantile(known, np.linspace(0, 1, MAX_COLUMN_VALUES), method="inverted_cdf")
+    present = values[~np.isnan(values)]
+    spread = np.quantile(present, np.linspace(0, 1, MAX_COLUMN_VALUES), method="inverted_cdf")
     return np.unique(np.concatenate([spread, distinct[:EXTREME_VALUES], distinct[-EXTREME_VALUES:]]))
 
 
@@ -242,7 +247,7 @@ class _Rated:
 
 def _rated(formulas: Mapping[str, Formula], columns: Columns, first: Bools, rate: Rate) -> list[_Rated]:
     """The conditions of each column that say most."""
-    found = []
+    rated = []
     for name, formula in formulas.items():
         values = formula(columns)
         conditions, one, two = _conditions(name, values, first)
@@ -250,7 +255,7 @@ def _rated(formulas: Mapping[str, Formula], columns: Columns, first: Bools, rate
             continue
         epsilon = _both_ways(rate, one, two, first)
         best = {int(i) for side in epsilon for i in np.argsort(-side)[:MAX_CONDITIONS_PER_COLUMN]}
-        found += [
+        rated += [
             _Rated(
                 conditions[i],
                 np.packbits(conditions[i].holds(values)),
@@ -258,12 +263,12 @@ def _rated(formulas: Mapping[str, Formula], columns: Columns, first: Bools, rate
             )
             for i in sorted(best)
         ]
-    return found
+    return rated
 
 
 def _conditions(name: str, values: Floats, first: Bools) -> tuple[list[Condition], Floats, Floats]:
     """At least, at most and equal to each of some values; and how often each holds in trials of either data set."""
-    cuts = _cuts(values)
+    cuts = _cut_points(values)
     if len(cuts) < 2 and not np.isnan(values).any():
         return [], np.empty(0), np.empty(0)
     which = _classes(values, cuts)
@@ -294,39 +299,43 @@ def _best_columns(rated: Sequence[_Rated], base: Mapping[str, Formula]) -> list[
 # Conditions that hold together
 
 
-def _joined(rated: Sequence[_Rated], first: Bools, rate: Rate, direction: int) -> list[tuple[Condition, ...]]:
+def _conjunctions(
+    rated: Sequence[_Rated], first: Bools, rate: Rate, direction: int
+) -> list[tuple[Condition, ...]]:
     """The best conditions, and the best of those joined with one more, and so on."""
     pool = sorted(rated, key=lambda r: -r.epsilon[direction])[:MAX_CONDITIONS]
     if not pool:
         return []
     ones = np.packbits(first if direction == 0 else ~first)
     others = np.packbits(~first if direction == 0 else first)
-    held_by = _sizes(first)[:: 1 if direction == 0 else -1]
+    sizes = _sizes(first)[:: 1 if direction == 0 else -1]
     bits = np.stack([r.bits for r in pool])
     in_ones, in_others = bits & ones, bits & others
-    beam = _apart([((r.condition,), r.epsilon[direction], r.bits) for r in pool], SINGLE_CONDITION_EVENTS)
-    found = [conditions for conditions, _, _ in beam]
+    beam = _distinct_supports(
+        [((r.condition,), r.epsilon[direction], r.bits) for r in pool], SINGLE_CONDITION_EVENTS
+    )
+    conjunctions = [conditions for conditions, _, _ in beam]
     for _ in range(MAX_CONDITIONS_PER_EVENT - 1):
         grown = []
-        for conditions, epsilon, held in beam[:BEAM_WIDTH]:
-            one = np.bitwise_count(in_ones & held).sum(axis=1, dtype=np.int64)
-            two = np.bitwise_count(in_others & held).sum(axis=1, dtype=np.int64)
-            proves = rate(one.astype(float), two.astype(float), *held_by)
+        for conditions, epsilon, support in beam[:BEAM_WIDTH]:
+            one = np.bitwise_count(in_ones & support).sum(axis=1, dtype=np.int64)
+            two = np.bitwise_count(in_others & support).sum(axis=1, dtype=np.int64)
+            proves = rate(one.astype(float), two.astype(float), *sizes)
             for i in np.argsort(-proves)[:BEAM_WIDTH]:
                 if proves[i] > epsilon + MIN_GAIN_EPSILON:
                     joined = (*conditions, pool[i].condition)
-                    grown.append((joined, float(proves[i]), held & bits[i]))
+                    grown.append((joined, float(proves[i]), support & bits[i]))
         if not grown:
             break
-        beam = _apart(sorted(grown, key=lambda g: -g[1]), BEAM_WIDTH)
-        found += [conditions for conditions, _, _ in beam]
-    return found
+        beam = _distinct_supports(sorted(grown, key=lambda g: -g[1]), BEAM_WIDTH)
+        conjunctions += [conditions for conditions, _, _ in beam]
+    return conjunctions
 
 
 Candidate = tuple[tuple[Condition, ...], float, Bytes]
 
 
-def _apart(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+def _distinct_supports(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     """The best candidates of which no two hold in the same trials."""
     kept: list[Candidate] = []
     for candidate in candidates:
@@ -337,7 +346,7 @@ def _apart(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     return kept
 
 
-# What a lower bound says to a reader: in a line, and as a finding for a reviewer; the same for ε and for ρ.
+# A lower bound in words, the same for ε and for ρ
 
 
 EPSILON_CHECK = "epsilon"
@@ -360,15 +369,15 @@ class Proven(Protocol):
     def exceeds(self) -> bool: ...
 
 
-def in_a_line(bound: Proven, sign: str, value: float, given: str = "") -> str:
+def bound_text(bound: Proven, sign: str, value: float, suffix: str = "") -> str:
     """The bound, its claim, and the event that proves it."""
     refuted = ", refuted" if bound.exceeds else ""
     claimed = "" if bound.claim is None else f" (claim {bound.claim:g}{refuted})"
     (a, b), (n, m) = bound.counts, bound.trials
-    return f"{sign} ≥ {value:.3f}{claimed}{given}: {bound.event}, in {a:,} of {n:,} trials against {b:,} of {m:,}"
+    return f"{sign} ≥ {value:.3f}{claimed}{suffix}: {bound.event}, in {a:,} of {n:,} trials against {b:,} of {m:,}"
 
 
-def as_finding(bound: Proven, sign: str, value: float, figures: Mapping[str, Figure]) -> Finding:
+def bound_finding(bound: Proven, sign: str, value: float, figures: Mapping[str, Figure]) -> Finding:
     """The bound for a reviewer: clear unless it refutes the claim."""
     figures = {**figures, "alpha": bound.alpha}
     if not bound.exceeds:

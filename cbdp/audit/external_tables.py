@@ -1,4 +1,8 @@
-"""A table as people save it: Parquet, or text with commas, semicolons or tabs, from Excel or from elsewhere."""
+"""Any folder of count tables, read as `audit.toml` describes them.
+
+First tables as people save them (Parquet, or text with commas, semicolons or tabs, from Excel or from elsewhere), then the description,
+whose settings are listed above `DESCRIPTION_FILE`.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +68,8 @@ def _decoded_text(path: Path) -> str:
 
 
 def _parquet_columns(path: Path) -> dict[str, NDArray[Any]]:
-    found = read_parquet(path)
-    return {n.strip(): np.asarray(found[n].to_pylist(), dtype=object) for n in found.column_names}
+    table = read_parquet(path)
+    return {n.strip(): np.asarray(table[n].to_pylist(), dtype=object) for n in table.column_names}
 
 
 def parse_count(value: Any, hidden: Sequence[str] = ()) -> float | None:
@@ -85,7 +89,7 @@ def parse_count(value: Any, hidden: Sequence[str] = ()) -> float | None:
         return None
 
 
-# Any folder of count tables, read by a small description: `audit.toml`.
+# The description, `audit.toml`
 #
 #     epsilon = 8                      # what is claimed; leave out where nothing is
 #     delta = 7.5e-7
@@ -124,7 +128,7 @@ def parse_count(value: Any, hidden: Sequence[str] = ()) -> float | None:
 Columns = dict[str, NDArray[Any]]
 
 DESCRIPTION_FILE = "audit.toml"
-MAX_PRODUCT_CELLS = 2**22  # cells that a product of labels may have
+MAX_PRODUCT_CELLS = 2**22  # cells of a product of labels: each is a row in memory
 TOP_LEVEL_KEYS = ("epsilon", "delta", "table", "equal", "sum", "sums")
 TABLE_KEYS = (
     "name", "file", "keys", "count", "noise", "threshold", "hidden", "hidden_as", "rounded", "zeros", "cells", "universe",
@@ -132,10 +136,8 @@ TABLE_KEYS = (
 NO_NOISE = "none"
 TIME_OF_DAY = re.compile(r"^(\d{1,2}):(\d{2})$")
 MINUTES_PER_DAY = 24 * 60
-DISTRIBUTION_SYNONYMS = {
-    "discrete-laplace": "geometric",
-    "rounded-laplace": "rounded",
-}  # what laws are called elsewhere
+# what laws are called elsewhere, and here
+DISTRIBUTION_SYNONYMS = {"discrete-laplace": "geometric", "rounded-laplace": "rounded"}
 
 
 def read(folder: str | Path) -> PublishedTables:
@@ -157,10 +159,10 @@ def read(folder: str | Path) -> PublishedTables:
             f"no {DESCRIPTION_FILE} can be read in {folder}: describe the tables there, see docs/explanation/audit.md"
         ) from None
     try:
-        said = parse_toml(text)
+        description = parse_toml(text)
     except (tomllib.TOMLDecodeError, InputError) as wrong:
         raise InputError(f"{path}: {wrong}") from None
-    return _Description(folder, path).published(said)
+    return _Description(folder, path).published(description)
 
 
 @dataclass(frozen=True)
@@ -171,119 +173,119 @@ class _Description:
     def wrong(self, message: str) -> InputError:
         return InputError(f"{self.path}: {message}")
 
-    def published(self, said: Mapping[str, Any]) -> PublishedTables:
-        self.known(said, TOP_LEVEL_KEYS, "the description")
-        listed = said.get("table", [])
+    def published(self, description: Mapping[str, Any]) -> PublishedTables:
+        self.check_keys(description, TOP_LEVEL_KEYS, "the description")
+        listed = description.get("table", [])
         if not isinstance(listed, list) or not listed:
             raise self.wrong("no table is described: add a [[table]] with its file, keys and count")
         tables = tuple(self.table(t) for t in listed)
-        epsilon = None if "epsilon" not in said else self.number(said["epsilon"], "epsilon")
-        delta = self.number(said.get("delta", 0), "delta")
+        epsilon = None if "epsilon" not in description else self.number(description["epsilon"], "epsilon")
+        delta = self.number(description.get("delta", 0), "delta")
         if not 0 <= delta < 1:
             raise self.wrong(f"delta is {delta:g}: it must be at least 0 and below 1")
         if epsilon is not None and epsilon <= 0:
             raise self.wrong(f"epsilon is {epsilon:g}: it must be above 0")
-        if said.get("sums", "implied") not in ("implied", "none"):
-            raise self.wrong(f"sums is {said['sums']!r}: use 'implied' or 'none'")
-        imply = said.get("sums", "implied") == "implied"
+        if description.get("sums", "implied") not in ("implied", "none"):
+            raise self.wrong(f"sums is {description['sums']!r}: use 'implied' or 'none'")
+        imply = description.get("sums", "implied") == "implied"
         try:
             base = PublishedTables(tables, epsilon, delta)
-            sums = tuple(self.sum(base, s) for s in said.get("sum", []))
-            equal = tuple(self.equal(base, e) for e in said.get("equal", []))
+            sums = tuple(self.sum(base, s) for s in description.get("sum", []))
+            equal = tuple(self.equal(base, e) for e in description.get("equal", []))
             return PublishedTables(tables, epsilon, delta, equal, sums, imply)
         except InputError as error:
             raise (
                 error if str(error).startswith(message(str(self.path))) else self.wrong(str(error))
             ) from None
 
-    def known(self, said: Any, names: Sequence[str], where: str) -> None:
-        if not isinstance(said, Mapping):
-            raise self.wrong(f"{where} is {said!r}: it must be a table of settings")
-        for name in said:
+    def check_keys(self, settings: Any, names: Sequence[str], where: str) -> None:
+        if not isinstance(settings, Mapping):
+            raise self.wrong(f"{where} is {settings!r}: it must be a table of settings")
+        for name in settings:
             if name not in names:
                 raise self.wrong(f"{where} has {name!r}, which is not known: there are {', '.join(names)}")
 
-    def number(self, given: Any, what: str) -> float:
-        if isinstance(given, bool) or not isinstance(given, int | float) or not np.isfinite(given):
-            raise self.wrong(f"{what} is {given!r}: give a finite number")
-        return float(given)
+    def number(self, value: Any, what: str) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise self.wrong(f"{what} is {value!r}: give a finite number")
+        return float(value)
 
     # A table
 
-    def table(self, said: Any) -> CountTable:
-        self.known(said, TABLE_KEYS, "a [[table]]")
+    def table(self, settings: Any) -> CountTable:
+        self.check_keys(settings, TABLE_KEYS, "a [[table]]")
         for need in ("file", "keys"):
-            if need not in said:
+            if need not in settings:
                 raise self.wrong(f"a [[table]] has no {need!r}: name its file and its key columns")
-        name = str(said.get("name", Path(str(said["file"])).name.split(".")[0]))
-        columns = self.columns(said["keys"], name)
-        count = str(said.get("count", "count"))
-        found = self.load(str(said["file"]), [*columns.values(), count], name)
-        keys = {own: _label_text(found[column]) for own, column in columns.items()}
-        counts = self.counts(found[count], said, count)
-        threshold = said.get("threshold")
+        name = str(settings.get("name", Path(str(settings["file"])).name.split(".")[0]))
+        columns = self.columns(settings["keys"], name)
+        count = str(settings.get("count", "count"))
+        loaded = self.load(str(settings["file"]), [*columns.values(), count], name)
+        keys = {key: _label_text(loaded[column]) for key, column in columns.items()}
+        counts = self.counts(loaded[count], settings, count)
+        threshold = settings.get("threshold")
         if threshold is not None:
             threshold = self.number(threshold, f"the threshold of {name!r}")
-        universe = said.get("universe")
+        universe = settings.get("universe")
         if universe is not None and (
             isinstance(universe, bool) or not isinstance(universe, int) or universe < 1
         ):
             raise self.wrong(f"the universe of {name!r} is {universe!r}: give the number of its cells")
-        zeros = self.choice(said, "zeros", ("perturbed", "skipped"), name)
-        hidden = self.choice(said, "hidden", ("small", "any"), name)
+        zeros = self.choice(settings, "zeros", ("perturbed", "skipped"), name)
+        hidden = self.choice(settings, "hidden", ("small", "any"), name)
         try:
-            made = CountTable(
-                name, keys, counts, self.noise(said, name), threshold, zeros == "perturbed", universe,
-                rounding=self.rounding(said, name), complementary=hidden == "any",
+            table = CountTable(
+                name, keys, counts, self.noise(settings, name), threshold, zeros == "perturbed", universe,
+                rounding=self.rounding(settings, name), complementary=hidden == "any",
             )  # fmt: skip
         except InputError as error:
             raise (
                 error if str(error).startswith(message(str(self.path))) else self.wrong(str(error))
             ) from None
-        return self.completed(made, said.get("cells", "listed"), columns)
+        return self.completed(table, settings.get("cells", "listed"), columns)
 
-    def choice(self, said: Mapping[str, Any], key: str, known: tuple[str, ...], name: str) -> str:
+    def choice(self, settings: Mapping[str, Any], key: str, choices: tuple[str, ...], name: str) -> str:
         """A setting that is one of a few words, the first of which it is unless told otherwise."""
-        given = said.get(key, known[0])
-        if given not in known:
-            raise self.wrong(f"{key} of {name!r} are {given!r}: say {' or '.join(map(repr, known))}")
-        return str(given)
+        value = settings.get(key, choices[0])
+        if value not in choices:
+            raise self.wrong(f"{key} of {name!r} are {value!r}: say {' or '.join(map(repr, choices))}")
+        return str(value)
 
-    def rounding(self, said: Mapping[str, Any], name: str) -> float:
+    def rounding(self, settings: Mapping[str, Any], name: str) -> float:
         """How far rounding may have moved a count: half the multiple, or all but one where it went up or down at random."""
-        given = said.get("rounded", 1)
-        given = given if isinstance(given, Mapping) else {"to": given}
-        self.known(given, ("to", "at_random"), f"rounded of {name!r}")
-        to = given.get("to")
+        rounded = settings.get("rounded", 1)
+        rounded = rounded if isinstance(rounded, Mapping) else {"to": rounded}
+        self.check_keys(rounded, ("to", "at_random"), f"rounded of {name!r}")
+        to = rounded.get("to")
         if isinstance(to, bool) or not isinstance(to, int) or to < 1:
             raise self.wrong(f"rounded of {name!r} is {to!r}: give the multiple that counts are rounded to")
-        return float(to - 1 if given.get("at_random") else to // 2)
+        return float(to - 1 if rounded.get("at_random") else to // 2)
 
-    def columns(self, said: Any, name: str) -> dict[str, str]:
-        if isinstance(said, list) and all(isinstance(k, str) for k in said) and len(set(said)) == len(said):
-            return {k: k for k in said}
-        if isinstance(said, Mapping) and all(isinstance(k, str) for k in said.values()):
-            return dict(said)
-        raise self.wrong(f"keys of {name!r} are {said!r}: give a list of columns, each once")
+    def columns(self, keys: Any, name: str) -> dict[str, str]:
+        if isinstance(keys, list) and all(isinstance(k, str) for k in keys) and len(set(keys)) == len(keys):
+            return {k: k for k in keys}
+        if isinstance(keys, Mapping) and all(isinstance(k, str) for k in keys.values()):
+            return dict(keys)
+        raise self.wrong(f"keys of {name!r} are {keys!r}: give a list of columns, each once")
 
-    def noise(self, said: Mapping[str, Any], name: str) -> NoiseDistribution | None:
-        if "noise" not in said:
+    def noise(self, settings: Mapping[str, Any], name: str) -> NoiseDistribution | None:
+        if "noise" not in settings:
             return None
-        self.known(said["noise"], ("law", "scale"), f"the noise of {name!r}")
-        if said["noise"].get("law") == NO_NOISE:
-            if said["noise"].get("scale", 0) != 0:
+        self.check_keys(settings["noise"], ("law", "scale"), f"the noise of {name!r}")
+        if settings["noise"].get("law") == NO_NOISE:
+            if settings["noise"].get("scale", 0) != 0:
                 raise self.wrong(f"the noise of {name!r} has the law 'none' and a scale: leave the scale out")
             return NO_NOISE_DISTRIBUTION
-        if set(said["noise"]) != {"law", "scale"}:
+        if set(settings["noise"]) != {"law", "scale"}:
             raise self.wrong(
                 f"the noise of {name!r} needs a law and a scale: {{ law = 'laplace', scale = 1.4 }}"
             )
-        law = said["noise"]["law"]
-        known = ["laplace", *DISTRIBUTION_SYNONYMS, *NOISE_DISTRIBUTIONS.names(), NO_NOISE]
-        if law not in known:
-            hint = did_you_mean(str(law), list(dict.fromkeys(known)))
+        law = settings["noise"]["law"]
+        names = ["laplace", *DISTRIBUTION_SYNONYMS, *NOISE_DISTRIBUTIONS.names(), NO_NOISE]
+        if law not in names:
+            hint = did_you_mean(str(law), list(dict.fromkeys(names)))
             raise self.wrong(f"unknown law of noise {law!r} of {name!r}: {hint}")
-        scale = self.number(said["noise"]["scale"], f"the noise scale of {name!r}")
+        scale = self.number(settings["noise"]["scale"], f"the noise scale of {name!r}")
         return NOISE_DISTRIBUTIONS.installed(DISTRIBUTION_SYNONYMS.get(law, law))(scale)
 
     def load(self, file: str, names: Sequence[str], what: str) -> Columns:
@@ -292,29 +294,29 @@ class _Description:
         if not os.path.isfile(path):  # noqa: PTH113 - False, not an error, for a name that no file can have
             raise self.wrong(f"table {what!r} is in {file!r}, which is not in {self.folder}")
         try:
-            found = read_columns(path)
+            columns = read_columns(path)
         except InputError as wrong:
             raise self.wrong(f"{file!r} cannot be read: {wrong}") from None
         for name in names:
-            if name not in found:
-                there = ", ".join(map(repr, found))
+            if name not in columns:
+                there = ", ".join(map(repr, columns))
                 raise self.wrong(f"table {what!r} has no column {name!r} in {file!r}: there are {there}")
-        return {name: found[name] for name in names}
+        return {name: columns[name] for name in names}
 
-    def counts(self, column: NDArray[Any], said: Mapping[str, Any], name: str) -> NDArray[np.float64]:
-        marks = said.get("hidden_as", [])
+    def counts(self, column: NDArray[Any], settings: Mapping[str, Any], name: str) -> NDArray[np.float64]:
+        marks = settings.get("hidden_as", [])
         if not isinstance(marks, list) or not all(isinstance(m, str) for m in marks):
             raise self.wrong(f"hidden_as is {marks!r}: give a list of texts, such as ['*', '<5']")
-        made = np.empty(len(column))
+        counts = np.empty(len(column))
         for row, value in enumerate(column):
             number = parse_count(value, marks)
             if number is None:
                 raise self.wrong(
-                    f"{said['file']!r}: column {name!r}, row {row + 1} is {value!r}, which is not a number; if it stands for a hidden "
+                    f"{settings['file']!r}: column {name!r}, row {row + 1} is {value!r}, which is not a number; if it stands for a hidden "
                     f"count, say hidden_as = [{value!r}]"
                 )
-            made[row] = number
-        return made
+            counts[row] = number
+        return counts
 
     # Its cells
 
@@ -329,7 +331,7 @@ class _Description:
                 f"cells of {table.name!r} are {cells!r}: use 'listed', 'some', 'product' or a file in {self.folder}"
             )
         loaded = self.load(cells, list(columns.values()), table.name)
-        listed = {own: _label_text(loaded[column]) for own, column in columns.items()}
+        listed = {key: _label_text(loaded[column]) for key, column in columns.items()}
         outside = np.flatnonzero((match_rows(listed, dict(table.keys)) < 0) & table.shown)
         if len(outside):
             raise self.wrong(
@@ -349,13 +351,13 @@ class _Description:
 
     # Relations
 
-    def sum(self, published: PublishedTables, said: Any) -> Sum:
-        self.known(said, ("total", "part", "match", "exact"), "a [[sum]]")
+    def sum(self, published: PublishedTables, settings: Any) -> Sum:
+        self.check_keys(settings, ("total", "part", "match", "exact"), "a [[sum]]")
         for need in ("total", "part"):
-            if need not in said:
+            if need not in settings:
                 raise self.wrong(f"a [[sum]] has no {need!r}: name two tables")
-        total, part = published[str(said["total"])], published[str(said["part"])]
-        pairs = said.get("match", {name: name for name in total.keys})
+        total, part = published[str(settings["total"])], published[str(settings["part"])]
+        pairs = settings.get("match", {name: name for name in total.keys})
         if set(pairs) != set(total.keys):
             raise self.wrong(
                 f"{total.name!r} as a sum of {part.name!r}: match all of the total's keys, {quoted(total.keys)}"
@@ -365,58 +367,58 @@ class _Description:
                 raise self.wrong(
                     f"{total.name!r} as a sum of {part.name!r}: the part has no key {name!r}, it has {quoted(part.keys)}"
                 )
-        inner = {name: part.keys[own] for name, own in pairs.items()}
+        inner = {name: part.keys[key] for name, key in pairs.items()}
         rows = match_rows(total.keys, inner) if inner else np.zeros(len(part), dtype=np.int64)
         if len(part) and (rows < 0).all():
             raise self.wrong(
                 f"no key of {part.name!r} occurs in {total.name!r}: are their labels written alike?"
             )
-        return Sum(total.name, part.name, rows, bool(said.get("exact", False)))
+        return Sum(total.name, part.name, rows, bool(settings.get("exact", False)))
 
-    def equal(self, published: PublishedTables, said: Any) -> Pair:
-        self.known(said, ("first", "second", "shift"), "an [[equal]]")
+    def equal(self, published: PublishedTables, settings: Any) -> Pair:
+        self.check_keys(settings, ("first", "second", "shift"), "an [[equal]]")
         sides = []
         for need in ("first", "second"):
-            side = said.get(need)
-            self.known(side, ("table", "where"), f"{need!r} of an [[equal]]")
+            side = settings.get(need)
+            self.check_keys(side, ("table", "where"), f"{need!r} of an [[equal]]")
             sides.append(self.side(published, side))
         (one, here), (other, there) = sides
-        free = [k for k in one.keys if k not in said["first"].get("where", {})]
-        if sorted(free) != sorted(k for k in other.keys if k not in said["second"].get("where", {})):
+        free = [k for k in one.keys if k not in settings["first"].get("where", {})]
+        if sorted(free) != sorted(k for k in other.keys if k not in settings["second"].get("where", {})):
             raise self.wrong(
                 "the two sides of an [[equal]] differ in keys that `where` does not fix: fix them on both"
             )
-        shift = said.get("shift", {})
-        self.known(shift, free, "the shift of an [[equal]]")
+        shift = settings.get("shift", {})
+        self.check_keys(shift, free, "the shift of an [[equal]]")
         moved = {k: self.shifted(one.keys[k][here], shift.get(k), k) for k in free}
         at = (
             match_rows({k: other.keys[k][there] for k in free}, moved)
             if free
             else np.zeros(len(here), dtype=np.int64)
         )
-        found = at >= 0
-        return Pair(one.name, here[found], other.name, there[at[found]])
+        matched = at >= 0
+        return Pair(one.name, here[matched], other.name, there[at[matched]])
 
     def side(
-        self, published: PublishedTables, said: Mapping[str, Any]
+        self, published: PublishedTables, settings: Mapping[str, Any]
     ) -> tuple[CountTable, NDArray[np.int64]]:
-        table = published[str(said.get("table"))]
+        table = published[str(settings.get("table"))]
         keep = np.ones(len(table), dtype=bool)
-        for name, value in said.get("where", {}).items():
+        for name, value in settings.get("where", {}).items():
             if name not in table.keys:
                 raise self.wrong(f"table {table.name!r} has no key {name!r}: it has {quoted(table.keys)}")
             keep &= table.keys[name] == str(value)
         if not keep.any():
-            raise self.wrong(f"no row of {table.name!r} is where {dict(said.get('where', {}))}")
+            raise self.wrong(f"no row of {table.name!r} is where {dict(settings.get('where', {}))}")
         return table, np.flatnonzero(keep)
 
     def shifted(self, column: NDArray[Any], by: Any, name: str) -> NDArray[Any]:
         if by is None:
             return column
         amount = self.number(by, f"the shift of {name!r}")
-        return np.array([self._moved(str(label), amount, name) for label in column])
+        return np.array([self._shifted_label(str(label), amount, name) for label in column])
 
-    def _moved(self, label: str, by: float, name: str) -> str:
+    def _shifted_label(self, label: str, by: float, name: str) -> str:
         clock = TIME_OF_DAY.match(label)
         if clock:
             minutes = int((int(clock[1]) * 60 + int(clock[2]) + by) % MINUTES_PER_DAY)
@@ -435,9 +437,9 @@ def _with_hidden_rows(table: CountTable, cells: Columns) -> CountTable:
         return table
     ordered = {name: cells[name] for name in table.keys}
     missing = match_rows(dict(table.keys), ordered) < 0
-    _, own = joint_codes(table.keys, ordered)
-    _, first = np.unique(own, return_index=True)
-    new = np.zeros(len(own), dtype=bool)
+    _, codes = joint_codes(table.keys, ordered)
+    _, first = np.unique(codes, return_index=True)
+    new = np.zeros(len(codes), dtype=bool)
     new[first] = True
     new &= missing
     keys = {name: np.concatenate([table.keys[name], ordered[name][new]]) for name in table.keys}

@@ -1,4 +1,10 @@
-"""The cells of all tables in one list, and the relations among their true counts as one sparse matrix."""
+"""Hidden counts from linear relations: the system C x = 0 of all tables, unbiased estimates, and feasibility intervals.
+
+The relations among the true counts of all cells are one sparse matrix (`assemble_system`). Where counts are noisy, the hidden counts that
+the shown ones determine are estimated without bias and with the least variance (`estimates`; `cbdp.audit.differencing` says why).
+Where counts are exact or rounded, linear programming gives the least and the largest value that is left to each (`feasibility_intervals`):
+the attacker's problem of cell suppression (Fischetti and Salazar-González, 2001; bounds of Dobra and Fienberg, 2000).
+"""
 
 from __future__ import annotations
 
@@ -19,10 +25,10 @@ from cbdp.arrays import Floats, Ints
 from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
-RELATIONS_PER_PACK = 400  # relations that small components are put together to
-NO_NOISE_DISTRIBUTION = noise_distribution(
-    "laplace", 0.0
-)  # of tables without a declared law: all their counts are hidden
+# relations: smaller components are solved together, since one factorisation has a fixed cost
+RELATIONS_PER_PACK = 400
+# of exact counts, and of tables all of whose counts are hidden
+NO_NOISE_DISTRIBUTION = noise_distribution("laplace", 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,22 +48,22 @@ class LinearSystem:
 def assemble_system(published: PublishedTables, *, bounded: bool = False) -> LinearSystem:
     """The relations among the cells of all tables whose noise has a known law; or is bounded: by rounding, or by nothing at all."""
     tables = tuple(t for t in published.tables if not t.shown.any() or _usable_noise(t, bounded))
-    made = _SystemBuilder(tables)
+    builder = _SystemBuilder(tables)
     for number, s in enumerate(published.relations):
-        if s.total in made.start and s.part in made.start:
-            made.sum(number, published[s.total], published[s.part], np.asarray(s.rows))
+        if s.total in builder.start and s.part in builder.start:
+            builder.sum(number, published[s.total], published[s.part], np.asarray(s.rows))
     for p in published.equal:
-        if p.first in made.start and p.second in made.start:
-            made.equal(made.start[p.first] + p.first_rows, made.start[p.second] + p.second_rows)
-    shown = np.zeros(made.columns, dtype=bool)
-    value, noise = np.zeros(made.columns), np.zeros(made.columns, dtype=np.int64)
+        if p.first in builder.start and p.second in builder.start:
+            builder.equal(builder.start[p.first] + p.first_rows, builder.start[p.second] + p.second_rows)
+    shown = np.zeros(builder.columns, dtype=bool)
+    value, noise = np.zeros(builder.columns), np.zeros(builder.columns, dtype=np.int64)
     noises = tuple(dict.fromkeys(t.noise or NO_NOISE_DISTRIBUTION for t in tables))
     for t in tables:
-        here = slice(made.start[t.name], made.start[t.name] + len(t))
+        here = slice(builder.start[t.name], builder.start[t.name] + len(t))
         shown[here], value[here] = t.shown, np.where(t.shown, t.counts, 0.0)
         noise[here] = noises.index(t.noise or NO_NOISE_DISTRIBUTION)
-    owner, row = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (made.owner, made.row))
-    return LinearSystem(tables, made.matrix(), owner, row, shown, value, noise, noises)
+    owner, row = (np.concatenate([*part, np.zeros(0, np.int64)]) for part in (builder.owner, builder.row))
+    return LinearSystem(tables, builder.matrix(), owner, row, shown, value, noise, noises)
 
 
 def _usable_noise(table: CountTable, bounded: bool) -> bool:
@@ -91,15 +97,15 @@ class _SystemBuilder:
         self._add(here, first, 1.0)
         self._add(here, second, -1.0)
 
-    def _equations(self, many: int) -> Ints:
-        self.rows += many
-        return np.arange(self.rows - many, self.rows)
+    def _equations(self, number: int) -> Ints:
+        self.rows += number
+        return np.arange(self.rows - number, self.rows)
 
-    def _cells(self, many: int, owner: int) -> Ints:
-        self.columns += many
-        self.owner.append(np.full(many, owner, dtype=np.int64))
-        self.row.append(np.arange(many))
-        return np.arange(self.columns - many, self.columns)
+    def _cells(self, number: int, owner: int) -> Ints:
+        self.columns += number
+        self.owner.append(np.full(number, owner, dtype=np.int64))
+        self.row.append(np.arange(number))
+        return np.arange(self.columns - number, self.columns)
 
     def _add(self, rows: Ints, columns: Ints, value: float) -> None:
         self.entries.append((rows, columns, np.full(len(rows), value)))
@@ -128,32 +134,30 @@ def components(system: LinearSystem) -> Iterator[tuple[Any, Ints]]:
         yield matrix[np.flatnonzero(by_relation == p)][:, cells].tocsc(), cells
 
 
-# Which hidden counts the shown ones determine, and the unbiased estimate of each with the least variance.
-#
-# The head of `cbdp.audit.differencing` says why: a group of hidden cells with the unit vector e has the estimate −λᵀ C_o y_o for
-# any λ with C_hᵀ λ = e.
+# Unbiased estimates of the least variance
 
 
-TARGETS_PER_BATCH = 128  # groups that are estimated at once
-REGULARISATION = 1e-9  # makes factorisations definite; iterating removes its effect
-PENALTY = 1e-4
-MAX_REFINEMENT_STEPS = 40
-MAX_DENSE_ROWS = 4000  # rows up to which a nearly full matrix is factored densely
-RESIDUAL_TOLERANCE = 1e-7
+TARGETS_PER_BATCH = 128  # groups estimated at once: their right-hand sides are dense columns in memory
+# of the largest diagonal entry: makes factorisations definite; iterating removes its effect
+REGULARISATION = 1e-9
+PENALTY = 1e-4  # weight of the variance beside the constraint in one step of the method of multipliers
+MAX_REFINEMENT_STEPS = 40  # steps of that method, which ends earlier where it has converged
+MAX_DENSE_ROWS = 4000  # rows: a nearly full matrix of so many takes 128 MB and is factored densely
+RESIDUAL_TOLERANCE = 1e-7  # of C_hᵀλ = e, above which an estimate is not certified unbiased
 
 
 def estimates(system: LinearSystem, matrix: Any, cells: Ints) -> Iterator[tuple[Ints, Ints, Floats]]:
     """For each group of hidden cells that can be estimated: its cells, the shown cells that enter, and their weights."""
     shown = system.shown[cells]
     seen, hidden = cells[shown], cells[~shown]
-    known, unknown = matrix[:, shown].tocsr(), matrix[:, ~shown].tocsc()
-    groups = _same_columns(unknown)
-    columns = unknown[:, np.array([g[0] for g in groups])].tocsc()
-    found = identifiable(columns)
-    if found.any():
+    shown_columns, hidden_columns = matrix[:, shown].tocsr(), matrix[:, ~shown].tocsc()
+    groups = _same_columns(hidden_columns)
+    columns = hidden_columns[:, np.array([g[0] for g in groups])].tocsc()
+    identified = identifiable(columns)
+    if identified.any():
         each = np.array([noise.variance() for noise in system.noises])
-        solver = _Solver(known, columns, each[system.noise[seen]])
-        ready = np.flatnonzero(found)
+        solver = _MinimumVarianceWeights(shown_columns, columns, each[system.noise[seen]])
+        ready = np.flatnonzero(identified)
         for start in range(0, len(ready), TARGETS_PER_BATCH):
             batch = ready[start : start + TARGETS_PER_BATCH]
             weights, certified = solver.weights(batch)
@@ -161,34 +165,36 @@ def estimates(system: LinearSystem, matrix: Any, cells: Ints) -> Iterator[tuple[
                 if sound:
                     used = np.flatnonzero(column)
                     yield hidden[groups[g]], seen[used], column[used]
-    for own, row in _leftovers(unknown.tocsr(), columns.tocsr(), found):
-        part = slice(known.indptr[row], known.indptr[row + 1])
-        sign = np.sign(unknown.tocsr()[row].data[0])
-        yield hidden[own], seen[known.indices[part]], -sign * known.data[part]
+    for group, row in _leftovers(hidden_columns.tocsr(), columns.tocsr(), identified):
+        part = slice(shown_columns.indptr[row], shown_columns.indptr[row + 1])
+        sign = np.sign(hidden_columns.tocsr()[row].data[0])
+        yield hidden[group], seen[shown_columns.indices[part]], -sign * shown_columns.data[part]
 
 
-def _leftovers(unknown: Any, columns: Any, found: NDArray[np.bool_]) -> Iterator[tuple[Ints, int]]:
+def _leftovers(
+    hidden_columns: Any, columns: Any, identified: NDArray[np.bool_]
+) -> Iterator[tuple[Ints, int]]:
     """Totals that are shown and have several hidden parts: these are not found one by one, but their sum is."""
     seen: set[bytes] = set()
-    for row in range(unknown.shape[0]):
-        part = slice(unknown.indptr[row], unknown.indptr[row + 1])
-        own, sign = np.sort(unknown.indices[part]), unknown.data[part]
+    for row in range(hidden_columns.shape[0]):
+        part = slice(hidden_columns.indptr[row], hidden_columns.indptr[row + 1])
+        group, sign = np.sort(hidden_columns.indices[part]), hidden_columns.data[part]
         inside = columns.indices[columns.indptr[row] : columns.indptr[row + 1]]
-        if len(inside) < 2 or found[inside].all() or np.ptp(sign) or own.tobytes() in seen:
+        if len(inside) < 2 or identified[inside].all() or np.ptp(sign) or group.tobytes() in seen:
             continue
-        seen.add(own.tobytes())
-        yield own, row
+        seen.add(group.tobytes())
+        yield group, row
 
 
 def _same_columns(matrix: Any) -> list[Ints]:
     """The columns of a sparse matrix, those that are equal together."""
     matrix = matrix.tocsc()
     matrix.sum_duplicates()
-    found: dict[bytes, list[int]] = {}
+    groups: dict[bytes, list[int]] = {}
     for j in range(matrix.shape[1]):
         part = slice(matrix.indptr[j], matrix.indptr[j + 1])
-        found.setdefault(matrix.indices[part].tobytes() + matrix.data[part].tobytes(), []).append(j)
-    return [np.array(group, dtype=np.int64) for group in found.values()]
+        groups.setdefault(matrix.indices[part].tobytes() + matrix.data[part].tobytes(), []).append(j)
+    return [np.array(group, dtype=np.int64) for group in groups.values()]
 
 
 def identifiable(columns: Any, trials: int = 3) -> NDArray[np.bool_]:
@@ -223,31 +229,31 @@ def _factored(matrix: Any) -> Callable[[Floats], Floats]:
     return solve
 
 
-class _Solver:
-    """The weights of least variance for any group, from one factorisation: a method of multipliers.
+class _MinimumVarianceWeights:
+    """The weights of least variance for any group, from one factorisation: the method of multipliers (Hestenes, 1969; Powell, 1969).
 
     The λ of least λᵀMλ with C_hᵀλ = e, where M = C_o V C_oᵀ, is the limit of minimising λᵀMλ + ‖C_hᵀλ − e‖²/PENALTY with
     the multipliers (as their image under C_h) adjusted in between.
     """
 
-    def __init__(self, known: Any, columns: Any, spread: Floats) -> None:
-        self.known, self.columns = known, columns
+    def __init__(self, shown_columns: Any, columns: Any, spread: Floats) -> None:
+        self.shown_columns, self.columns = shown_columns, columns
         unit = float(spread.max()) if len(spread) and spread.max() > 0 else 1.0
         self.gram = (columns @ columns.T).tocsr()
-        middle = known @ sparse.diags(spread / unit) @ known.T
+        middle = shown_columns @ sparse.diags(spread / unit) @ shown_columns.T
         self.solve = _factored(PENALTY * middle + self.gram)
 
     def weights(self, groups: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The weights of the shown counts in each group's estimate, and whether the estimate is certified unbiased."""
-        own = self.columns[:, groups].toarray()
-        multiplier = np.zeros_like(own)
+        targets = self.columns[:, groups].toarray()
+        multiplier = np.zeros_like(targets)
         for _ in range(MAX_REFINEMENT_STEPS):
-            lam = self.solve(own - multiplier)
-            error = self.gram @ lam - own
+            lam = self.solve(targets - multiplier)
+            error = self.gram @ lam - targets
             multiplier += error
             if np.abs(error).max() < 1e-12:
                 break
-        weights = -(self.known.T @ lam).T
+        weights = -(self.shown_columns.T @ lam).T
         near = np.round(weights * 12) / 12  # sums and differences have simple weights: say them exactly
         weights = np.where(np.abs(weights - near) < 1e-8, near, weights)
         off = self.columns.T @ lam
@@ -255,7 +261,7 @@ class _Solver:
         return weights, np.abs(off).max(axis=0) < RESIDUAL_TOLERANCE
 
 
-# What exact or rounded counts leave open of a hidden one: its least and its largest value, by linear programming.
+# Feasibility intervals
 #
 # Counts without noise bound each other. A hidden count is at least 0 and at most the largest that is hidden, a shown one is off by no more
 # than its rounding, and totals are sums of their parts. Of all counts that fit, each hidden cell's least and largest are found: first
@@ -263,11 +269,11 @@ class _Solver:
 # linear programs. What is left of an interval holds the truth for certain.
 
 
-MAX_PROGRAMS = 150  # hidden cells for which programs are solved
-MAX_WORK = 50_000_000  # cells times unknowns times relations of all programs together
-INTEGRALITY_TOLERANCE = 1e-3  # how far from a whole number a determined count may come out
-MAX_PROPAGATION_PASSES = 60  # over all relations
-BOUND_TOLERANCE = 1e-6
+MAX_PROGRAMS = 150  # hidden cells for which two programs each are solved: some seconds in all
+MAX_WORK = 50_000_000  # cells × unknowns × relations of all programs together: some seconds in all
+INTEGRALITY_TOLERANCE = 1e-3  # trips: how far from a whole number a determined count may come out
+MAX_PROPAGATION_PASSES = 60  # passes over all relations: bounds that still move then are left to the programs
+BOUND_TOLERANCE = 1e-6  # trips: bounds that are nearer than this are equal
 
 
 @dataclass(frozen=True)
@@ -288,21 +294,24 @@ def feasibility_intervals(
     system = assemble_system(published, bounded=True)
     if not system.relations.shape[0] or system.shown.all():
         return system, []
-    found: list[FeasibilityInterval] = []
+    intervals: list[FeasibilityInterval] = []
     parts = list(components(system))
     hidden = max(1, sum(int((~system.shown[cells]).sum()) for _, cells in parts))
     for matrix, cells in parts:
-        many = int((~system.shown[cells]).sum())
-        found += _intervals_of_component(system, matrix, cells, math.ceil(most * many / hidden))
-    return system, found
+        hidden_here = int((~system.shown[cells]).sum())
+        intervals += _intervals_of_component(system, matrix, cells, math.ceil(most * hidden_here / hidden))
+    return system, intervals
 
 
 def _intervals_of_component(
     system: LinearSystem, matrix: Any, cells: Ints, most: int
 ) -> list[FeasibilityInterval]:
     rows = matrix.tocsr()
-    for known in (True, False):  # where no counts fit, larger ones than the threshold says were hidden
-        low, high = _initial_bounds(system, cells, known=known)
+    for within_threshold in (
+        True,
+        False,
+    ):  # where no counts fit, larger ones than the threshold says were hidden
+        low, high = _initial_bounds(system, cells, within_threshold=within_threshold)
         if not any(t.rounding for t in system.tables):
             low, high = _determined(rows, low, high)
         low, high = _propagated_bounds(rows, low, high)
@@ -335,23 +344,23 @@ def _determined(rows: Any, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Unknowns that exact counts determine outright have that value: found for all at once."""
     open_to = np.flatnonzero(high - low > BOUND_TOLERANCE)
     unknown = rows[:, open_to].tocsc()
-    found = identifiable(unknown)
-    if not found.any():
+    determined = identifiable(unknown)
+    if not determined.any():
         return low, high
     fixed = np.where(high - low > BOUND_TOLERANCE, 0.0, low)
     value = lsqr(unknown, -(rows @ fixed), atol=1e-13, btol=1e-13, iter_lim=20_000)[0]
-    at = open_to[found]
-    if np.abs(value[found] - np.round(value[found])).max() > INTEGRALITY_TOLERANCE:
+    at = open_to[determined]
+    if np.abs(value[determined] - np.round(value[determined])).max() > INTEGRALITY_TOLERANCE:
         return low, high
     low, high = low.copy(), high.copy()
-    low[at] = high[at] = np.round(value[found])
+    low[at] = high[at] = np.round(value[determined])
     return low, high
 
 
-def _initial_bounds(system: LinearSystem, cells: Ints, *, known: bool) -> tuple[Floats, Floats]:
+def _initial_bounds(system: LinearSystem, cells: Ints, *, within_threshold: bool) -> tuple[Floats, Floats]:
     """What each cell may be by itself; without `known`, a hidden one may be any count."""
     slack = np.array([t.rounding for t in system.tables])
-    most = np.array([t.most_hidden if known else math.inf for t in system.tables])
+    most = np.array([t.most_hidden if within_threshold else math.inf for t in system.tables])
     owner, shown, value = system.owner[cells], system.shown[cells], system.value[cells]
     listed = owner >= 0
     off = np.where(listed, slack[np.maximum(owner, 0)], 0.0)
@@ -362,7 +371,10 @@ def _initial_bounds(system: LinearSystem, cells: Ints, *, known: bool) -> tuple[
 
 
 def _propagated_bounds(rows: Any, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Bounds that follow from single relations, over and over: each cell is what the others of a relation leave to it."""
+    """Bounds that follow from single relations, over and over: each cell is what the others of a relation leave to it.
+
+    Bound propagation; for contingency tables the shuttle algorithm (Buzzigoli and Giusti, 1999).
+    """
     at, weight = rows.indices, rows.data
     row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     for _ in range(MAX_PROPAGATION_PASSES):
@@ -390,12 +402,12 @@ def _row_sums_less_own(row: Ints, value: Floats, rows: int) -> Floats:
     endless = np.isinf(value)
     plain = np.where(endless, 0.0, value)
     total = np.bincount(row, plain, rows)[row] - plain
-    many = np.bincount(row, endless, rows)[row] - endless
-    return np.where(many > 0, value[endless][0] if endless.any() else 0.0, total)
+    others = np.bincount(row, endless, rows)[row] - endless
+    return np.where(others > 0, value[endless][0] if endless.any() else 0.0, total)
 
 
 class _LinearProgram:
-    """All counts that fit, over the cells that are not known already."""
+    """All counts that fit, over the cells whose bounds leave anything open."""
 
     def __init__(self, rows: Any, low: Floats, high: Floats) -> None:
         self.free = np.flatnonzero(high - low > BOUND_TOLERANCE)
@@ -408,11 +420,11 @@ class _LinearProgram:
     def ends(self, cell: int) -> tuple[float, float]:
         """The least and the largest value of one cell; what is known already where a program fails."""
         at = int(np.searchsorted(self.free, cell))
-        found = self.bounds[at].tolist()
-        for place, sign in enumerate((1.0, -1.0)):
+        ends = self.bounds[at].tolist()
+        for side, sign in enumerate((1.0, -1.0)):
             goal = np.zeros(len(self.free))
             goal[at] = sign
             done = linprog(goal, A_eq=self.relations, b_eq=self.right, bounds=self.bounds, method="highs")
             if done.status == 0:
-                found[place] = float(done.x[at])
-        return found[0], found[1]
+                ends[side] = float(done.x[at])
+        return ends[0], ends[1]

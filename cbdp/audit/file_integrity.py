@@ -1,8 +1,9 @@
-"""What a Parquet file of a release holds beside its values: nothing that our writer does not write for them.
+"""The tables of a release's folder: every column follows from the rest, and no file holds anything beside its values.
 
-The file is written again from its values, with the pieces and types that a release has. Where the bytes differ, both files are taken
-apart as the format defines them (https://parquet.apache.org/docs/file-format/): footer, page headers and pages, every byte of the
-file accounted for. Two builds of one version of pyarrow may compress a page differently, so pages are compared unpacked. Another
+All columns are worked out again from the least that determines them (`check_columns`). A Parquet file may still hold more than a reader
+shows (`compare_parquet`): it is written again from its values, with the pieces and types that a release has. Where the bytes differ, both
+files are taken apart as the format defines them (https://parquet.apache.org/docs/file-format/): footer, page headers and pages, every byte
+of the file accounted for. Two builds of one version of pyarrow may compress a page differently, so pages are compared unpacked. Another
 version may also choose other encodings and further statistics: then what it has in common with ours is compared.
 """
 
@@ -32,7 +33,8 @@ from cbdp.release.universe_files import FileTables, read_table, read_types
 MAGIC = b"PAR1"
 ZSTD, ZSTD_FRAME = 6, 0xFD2FB528
 CREATOR = re.compile(r"parquet-cpp-arrow version [0-9]+\.[0-9]+\.[0-9]+")
-MAX_DEPTH = 12  # of structures inside each other; footers have seven
+# structures inside each other; footers have seven, and a hostile file must not exhaust the stack
+MAX_DEPTH = 12
 
 # Field numbers of the format's structures: https://github.com/apache/parquet-format, parquet.thrift
 FILE_FIELDS = {
@@ -95,7 +97,7 @@ def compare_parquet(path: Path, sheet: FileTables, table: pa.Table) -> FileCompa
     """A file against the one that is written from its values. `table` is the file as it was read, with the values of its sheet."""
     content = path.read_bytes()
     expected = io.BytesIO()
-    write_parquet(expected, _pieces(sheet, table))
+    write_parquet(expected, _expected_pieces(sheet, table))
     if content == expected.getbuffer():
         return FileComparison()
     try:
@@ -107,15 +109,15 @@ def compare_parquet(path: Path, sheet: FileTables, table: pa.Table) -> FileCompa
         return FileComparison(next(_anatomy_differences(ours, theirs), None))
     if not CREATOR.fullmatch(theirs.writer):
         return FileComparison(f"it says that {theirs.writer[:80]!r} wrote it")
-    return FileComparison(next(_version_independent(ours, theirs), None), partly=True)
+    return FileComparison(next(_version_independent_differences(ours, theirs), None), partly=True)
 
 
-def _pieces(sheet: FileTables, table: pa.Table) -> Iterator[pa.Table]:
+def _expected_pieces(sheet: FileTables, table: pa.Table) -> Iterator[pa.Table]:
     """The tables of a sheet. Real numbers are the file's own: they may be sums in another order, and were compared as numbers."""
     start = 0
-    for made in sheet.tables():
-        piece = made
-        for at, column in enumerate(made.schema):
+    for expected in sheet.tables():
+        piece = expected
+        for at, column in enumerate(expected.schema):
             if pa.types.is_floating(column.type):
                 values = table[column.name].slice(start, piece.num_rows).cast(column.type)
                 piece = piece.set_column(at, column, values)
@@ -159,7 +161,7 @@ class _FileAnatomy:
             _check_fields(group, ROW_GROUP_FIELDS, "row group")
             first = at
             for chunk in group[1]:
-                at = _chunk(content, at, chunk, pages)
+                at = _read_chunk(content, at, chunk, pages)
             if group.pop(5, first) != first or group.pop(6, at - first) != at - first:
                 raise UnaccountedError("a row group is not where its footer says")
         if at != begin:
@@ -167,7 +169,7 @@ class _FileAnatomy:
         return cls(footer, tuple(pages))
 
 
-def _chunk(content: bytes, start: int, chunk: ThriftStruct, pages: list[_Page]) -> int:
+def _read_chunk(content: bytes, start: int, chunk: ThriftStruct, pages: list[_Page]) -> int:
     """Read the pages of a column, which begin at `start`; returns where they end."""
     _check_fields(chunk, CHUNK_FIELDS, "column")
     column = chunk[3]
@@ -271,10 +273,10 @@ class _ThriftReader:
             return self._bytes(self._varint())
         if kind in (9, 10):
             head = self._byte()
-            many = head >> 4 if head >> 4 < 15 else self._varint()
-            if many > len(self.content):
+            length = head >> 4 if head >> 4 < 15 else self._varint()
+            if length > len(self.content):
                 raise UnaccountedError("a list of its footer is longer than the file")
-            return [self._value(head & 15, in_list=True) for _ in range(many)]
+            return [self._value(head & 15, in_list=True) for _ in range(length)]
         if kind == 12:
             return self.struct()[0]
         raise UnaccountedError("its footer has a part of a kind that the format does not have")
@@ -283,10 +285,10 @@ class _ThriftReader:
         self.at += 1
         return self.content[self.at - 1]
 
-    def _bytes(self, many: int) -> bytes:
-        part = self.content[self.at : self.at + many]
-        self.at += many
-        if len(part) < many:
+    def _bytes(self, length: int) -> bytes:
+        part = self.content[self.at : self.at + length]
+        self.at += length
+        if len(part) < length:
             raise UnaccountedError("its footer ends before its last part does")
         return part
 
@@ -311,7 +313,7 @@ class _ThriftReader:
 
 def _anatomy_differences(ours: _FileAnatomy, theirs: _FileAnatomy) -> Iterator[str]:
     """By one version of pyarrow: everything is the same but how pages are compressed."""
-    yield from _footers(ours.footer, theirs.footer, frozenset())
+    yield from _footer_differences(ours.footer, theirs.footer, frozenset())
     if len(ours.pages) != len(theirs.pages):
         yield f"it has {len(theirs.pages)} pages; its values are written in {len(ours.pages)}"
     for n, (one, other) in enumerate(zip(ours.pages, theirs.pages, strict=False)):
@@ -319,32 +321,38 @@ def _anatomy_differences(ours: _FileAnatomy, theirs: _FileAnatomy) -> Iterator[s
             yield f"page {n + 1} is not as its values are written"
 
 
-def _version_independent(ours: _FileAnatomy, theirs: _FileAnatomy) -> Iterator[str]:
+def _version_independent_differences(ours: _FileAnatomy, theirs: _FileAnatomy) -> Iterator[str]:
     """By two versions: what does not depend on the version."""
     writer = {6: ours.footer.get(6)}
-    yield from _footers(ours.footer, {**theirs.footer, **writer}, frozenset(VERSION_DEPENDENT_FIELDS))
+    yield from _footer_differences(
+        ours.footer, {**theirs.footer, **writer}, frozenset(VERSION_DEPENDENT_FIELDS)
+    )
 
 
-def _footers(ours: ThriftStruct, theirs: ThriftStruct, free: frozenset[str]) -> Iterator[str]:
-    yield from _fields(ours, theirs, FILE_FIELDS, free | {"row groups"}, "")
+def _footer_differences(ours: ThriftStruct, theirs: ThriftStruct, free: frozenset[str]) -> Iterator[str]:
+    yield from _field_differences(ours, theirs, FILE_FIELDS, free | {"row groups"}, "")
     groups = ours.get(4, []), theirs.get(4, [])
     if len(groups[0]) != len(groups[1]):
         yield f"it has {len(groups[1])} row groups; its values are written in {len(groups[0])}"
     for one, other in zip(*groups, strict=False):
-        yield from _fields(one, other, ROW_GROUP_FIELDS, free | {"columns"}, "row group: ")
+        yield from _field_differences(one, other, ROW_GROUP_FIELDS, free | {"columns"}, "row group: ")
         if len(one[1]) != len(other[1]):
             yield "a row group has other columns than the release"
         for left, right in zip(one[1], other[1], strict=False):
             name = b".".join(left[3][3]).decode()
-            yield from _fields(left[3], right[3], COLUMN_FIELDS, free | {"statistics"}, f"column {name!r}: ")
+            yield from _field_differences(
+                left[3], right[3], COLUMN_FIELDS, free | {"statistics"}, f"column {name!r}: "
+            )
             statistics = left[3].get(12, {}), right[3].get(12, {})
             if free:  # those that only one of them writes are numbers that follow from the others
                 shared = statistics[0].keys() & statistics[1].keys()
                 statistics = tuple({n: s[n] for n in shared} for s in statistics)  # type: ignore[assignment]
-            yield from _fields(*statistics, STATISTICS_FIELDS, frozenset(), f"column {name!r}: statistics: ")
+            yield from _field_differences(
+                *statistics, STATISTICS_FIELDS, frozenset(), f"column {name!r}: statistics: "
+            )
 
 
-def _fields(
+def _field_differences(
     ours: ThriftStruct, theirs: ThriftStruct, names: Mapping[int, str], free: frozenset[str], where: str
 ) -> Iterator[str]:
     for number in sorted({*ours, *theirs}):
@@ -358,10 +366,10 @@ def _fields(
             yield f"{where}it has {name} {what}" if number in theirs else f"{where}it has no {name}"
 
 
-# The tables of a folder, made again column by column from the least that determines them, and compared.
+# Columns that do not follow from the rest
 
 
-RELATIVE_TOLERANCE = 1e-9  # relative: sums of estimates in another order
+RELATIVE_TOLERANCE = 1e-9  # sums of estimates may have been added up in another order
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,36 +396,36 @@ class _Deviation:
         )
 
 
-def _cell_text(held: pa.ChunkedArray, row: int) -> str:
-    value = held[row].as_py()
+def _cell_text(column: pa.ChunkedArray, row: int) -> str:
+    value = column[row].as_py()
     return "nothing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def check_columns(place: Path, release: Release) -> Iterator[Finding]:
+def check_columns(folder: Path, release: Release) -> Iterator[Finding]:
     """Every column of every table against what follows for it from trips, noisy answers and estimates."""
-    found: list[_Deviation] = []
+    deviations: list[_Deviation] = []
     findings: list[Finding] = []
     partly = 0  # files that another version of pyarrow wrote
     sheets = layout(release).sheets
     for sheet in sheets:
         try:
-            table = read_table(place / sheet.path)
+            table = read_table(folder / sheet.path)
         except InputError as wrong:
             findings.append(tampering_finding("tables", f"{sheet.path} cannot be read", str(wrong)))
             continue
-        made = pa.concat_tables([_decoded_labels(t) for t in sheet.tables()])
-        misshapen = _shape(sheet.path, table, made)
+        expected = pa.concat_tables([_decoded_labels(t) for t in sheet.tables()])
+        misshapen = _shape_findings(sheet.path, table, expected)
         findings += misshapen
-        if table.num_rows == made.num_rows:
-            off = list(_deviations(sheet.path, _decoded_labels(table), made))
-            found += off
+        if table.num_rows == expected.num_rows:
+            off = list(_deviations(sheet.path, _decoded_labels(table), expected))
+            deviations += off
             if not misshapen and not off:
-                written = compare_parquet(place / sheet.path, sheet, table)
+                written = compare_parquet(folder / sheet.path, sheet, table)
                 partly += written.partly
                 if written.difference is not None:
                     findings.append(_hidden_content_finding(sheet.path, written.difference))
-    found, blamed = _changed_table(place, release, found)
-    findings += [*blamed, *(off.finding() for off in found)]
+    deviations, blamed = _changed_table(folder, release, deviations)
+    findings += [*blamed, *(off.finding() for off in deviations)]
     yield from findings or [
         Finding(
             "tables",
@@ -436,11 +444,11 @@ def check_columns(place: Path, release: Release) -> Iterator[Finding]:
 
 def _hidden_content_finding(file: str, difference: str) -> Finding:
     """The finding that a file holds something that no value of it is."""
-    found = tampering_finding(
+    finding = tampering_finding(
         "tables", f"{file} holds more or other than its values", f"{file}: {difference}."
     )
     attack = "What stands beside the values (metadata, statistics, bytes that no reader shows) may tell of the trips, and of who looked at them."
-    return replace(found, attack=attack)
+    return replace(finding, attack=attack)
 
 
 def _decoded_labels(table: pa.Table) -> pa.Table:
@@ -451,9 +459,9 @@ def _decoded_labels(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _shape(file: str, table: pa.Table, made: pa.Table) -> list[Finding]:
-    missing = [c for c in made.column_names if c not in table.column_names]
-    further = [c for c in table.column_names if c not in made.column_names]
+def _shape_findings(file: str, table: pa.Table, expected: pa.Table) -> list[Finding]:
+    missing = [c for c in expected.column_names if c not in table.column_names]
+    further = [c for c in table.column_names if c not in expected.column_names]
     findings = [
         tampering_finding("tables", f"{file} has no column {c}", f"The column {c} is missing.")
         for c in missing
@@ -466,58 +474,60 @@ def _shape(file: str, table: pa.Table, made: pa.Table) -> list[Finding]:
         )
         for c in further
     ]
-    if table.num_rows != made.num_rows:
-        keys = [c for c in made.column_names if c not in NUMBER_COLUMNS and c in table.column_names]
-        here, wanted = (set(zip(*(t[c].to_pylist() for c in keys), strict=True)) for t in (table, made))
-        named = [" · ".join(map(str, k)) for k in [*(here - wanted), *(wanted - here)]][:1]
-        text = f"{file} has {table.num_rows:,} rows; from the rest follow {made.num_rows:,}. The first that differs: {named}."
+    if table.num_rows != expected.num_rows:
+        keys = [c for c in expected.column_names if c not in NUMBER_COLUMNS and c in table.column_names]
+        here, expected_keys = (
+            set(zip(*(t[c].to_pylist() for c in keys), strict=True)) for t in (table, expected)
+        )
+        named = [" · ".join(map(str, k)) for k in [*(here - expected_keys), *(expected_keys - here)]][:1]
+        text = f"{file} has {table.num_rows:,} rows; from the rest follow {expected.num_rows:,}. The first that differs: {named}."
         findings.append(tampering_finding("tables", f"{file} has other rows than follow from the rest", text))
     return findings
 
 
-def _deviations(file: str, table: pa.Table, made: pa.Table) -> Iterator[_Deviation]:
-    for name in made.column_names:
+def _deviations(file: str, table: pa.Table, expected: pa.Table) -> Iterator[_Deviation]:
+    for name in expected.column_names:
         if name in table.column_names:
-            rows = np.flatnonzero(_differ(table[name], made[name]))
+            rows = np.flatnonzero(_differ(table[name], expected[name]))
             if len(rows):
-                yield _Deviation(file, name, table, made[name], rows)
+                yield _Deviation(file, name, table, expected[name], rows)
 
 
-def _differ(found: pa.ChunkedArray, made: pa.ChunkedArray) -> NDArray[np.bool_]:
-    gaps = [np.asarray(c.is_null().to_numpy(), dtype=bool) for c in (found, made)]
+def _differ(actual: pa.ChunkedArray, expected: pa.ChunkedArray) -> NDArray[np.bool_]:
+    gaps = [np.asarray(c.is_null().to_numpy(), dtype=bool) for c in (actual, expected)]
     odd = gaps[0] != gaps[1]
-    if pa.types.is_floating(made.type) or pa.types.is_floating(found.type):
-        a, b = (np.asarray(c.cast(pa.float64()).fill_null(0.0).to_numpy()) for c in (found, made))
+    if pa.types.is_floating(expected.type) or pa.types.is_floating(actual.type):
+        a, b = (np.asarray(c.cast(pa.float64()).fill_null(0.0).to_numpy()) for c in (actual, expected))
         return np.asarray(odd | ~np.isclose(a, b, rtol=RELATIVE_TOLERANCE, atol=RELATIVE_TOLERANCE))
-    if found.type != made.type:
+    if actual.type != expected.type:
         try:
-            found = found.cast(made.type)
+            actual = actual.cast(expected.type)
         except pa.ArrowException:
-            return np.ones(len(made), dtype=bool)
-    unlike = pc.not_equal(found, made).fill_null(False)
+            return np.ones(len(expected), dtype=bool)
+    unlike = pc.not_equal(actual, expected).fill_null(False)
     return np.asarray(odd | np.asarray(unlike.to_numpy(), dtype=bool))
 
 
 def _changed_table(
-    place: Path, release: Release, found: Sequence[_Deviation]
+    folder: Path, release: Release, deviations: Sequence[_Deviation]
 ) -> tuple[list[_Deviation], list[Finding]]:
     """Where all tables agree with each other and not with the trips, it is the trips that were changed."""
-    given = {f["name"]: f for f in manifest_of(release)["features"] if f["published"] == "trips"}
-    single = given.get(SINGLETON)
-    off = next((o for o in found if single and o.file == single["file"] and o.column == "count"), None)
+    features = {f["name"]: f for f in manifest_of(release)["features"] if f["published"] == "trips"}
+    single = features.get(SINGLETON)
+    off = next((o for o in deviations if single and o.file == single["file"] and o.column == "count"), None)
     if off is None or single is None:
-        return list(found), []
-    held = np.asarray(off.table["count"].to_numpy())
-    index = np.arange(len(held), dtype=np.int64)
+        return list(deviations), []
+    counts = np.asarray(off.table["count"].to_numpy())
+    index = np.arange(len(counts), dtype=np.int64)
     if single["rows"] == "listed":
         index = read_types(release.features.universe, off.table, off.file)
-    some = np.flatnonzero(held)
-    other = replace(release, index=index[some], value=held[some].astype(np.int64))
-    for name, feature in given.items():
+    some = np.flatnonzero(counts)
+    other = replace(release, index=index[some], value=counts[some].astype(np.int64))
+    for name, feature in features.items():
         if name != SINGLETON:
-            stated = np.asarray(read_table(place / feature["file"])["count"].to_numpy())
+            stated = np.asarray(read_table(folder / feature["file"])["count"].to_numpy())
             if not np.array_equal(stated, other.counts(name)):
-                return list(found), []
+                return list(deviations), []
     seen = [
         f"{row_words(off.table, r)}: {TRIPS_FILE} says {_cell_text(off.expected, r)}, all other tables say {_cell_text(off.table['count'], r)}."
         for r in off.rows[:MAX_ITEMS_NAMED].tolist()
@@ -525,5 +535,5 @@ def _changed_table(
     first = row_words(off.table, int(off.rows[0]))
     title = f"{TRIPS_FILE}: the count of {first} is not what all other tables say"
     blamed = tampering_finding("tables", title, " ".join(seen) + and_more(len(off.rows)), rows=len(off.rows))
-    files = {feature["file"] for feature in given.values()}
-    return [o for o in found if not (o.file in files and o.column == "count")], [blamed]
+    files = {feature["file"] for feature in features.values()}
+    return [o for o in deviations if not (o.file in files and o.column == "count")], [blamed]

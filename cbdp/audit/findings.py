@@ -1,4 +1,4 @@
-"""What an audit says: one finding for every thing that was looked at, in plain words."""
+"""What an audit says: one finding for every thing that was looked at, in plain words, and all of them as an `Audit` (and JSON)."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def worst(findings: list[Finding]) -> Verdict:
     return next((v for v in order if any(f.verdict == v for f in findings)), "clear")
 
 
-# Findings that say: a number or a file is not what was released.
+# Tampering: a number or a file is not what was released
 
 
-MAX_ITEMS_NAMED = 3  # rows or fields that a finding names; it counts the others
+MAX_ITEMS_NAMED = 3  # rows or fields: a finding names the first, and counts the others
 ATTACK_BY_CHANGE = (
     "Whoever changed it makes readers believe a number that was never released, or hides one that was."
 )
@@ -72,9 +72,9 @@ def tampering_finding(check: str, title: str, evidence: str, **figures: float | 
     return Finding(check, "contradicts", title, evidence, ATTACK_BY_CHANGE, CURE_RESTORE, figures)
 
 
-def and_more(many: int) -> str:
+def and_more(number: int) -> str:
     """How many further ones there are beside those shown."""
-    return f" And {many - MAX_ITEMS_NAMED:,} more." if many > MAX_ITEMS_NAMED else ""
+    return f" And {number - MAX_ITEMS_NAMED:,} more." if number > MAX_ITEMS_NAMED else ""
 
 
 def row_words(table: pa.Table, row: int) -> str:
@@ -83,7 +83,7 @@ def row_words(table: pa.Table, row: int) -> str:
     return " · ".join(str(table[n][row].as_py()) for n in keys) or "the whole"
 
 
-# What an audit found, as a value and as JSON.
+# All findings
 
 
 @dataclass(frozen=True)

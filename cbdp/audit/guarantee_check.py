@@ -1,4 +1,11 @@
-"""Whether every (ε, δ) that is stated for a ρ follows from it: neither too good to be true, nor by a looser formula than is said."""
+"""What a manifest promises, worked out again from what was published: the noise decides what was spent, not the words.
+
+Laplace noise of scale b on a partition's counts, which one unit changes by at most Δ in l1, costs ε = Δ/b (Dwork et al., 2006); Gaussian
+noise of scale σ, continuous or discrete, costs ρ = l2²/2σ² (Bun and Steinke, 2016; Canonne, Kamath and Steinke, 2020). How much one unit
+changes a table follows from the unit and from what the table tells apart. So the scales alone give what was spent, and the tree of
+compositions says how it adds up; the claim must equal that sum. An ε that is stated for a ρ must be the one that follows at the stated δ:
+neither too good to be true, nor by a looser formula.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +26,7 @@ from cbdp.release.manifest import UNNAMED_NOISE, UNSTATED_NOISE, ZEROS_SKIPPED
 from cbdp.release.serialization import SEEDED_SIMULATION, exact_from, guarantee_from
 from cbdp.release.series import running_total_part, sensitivity_of_span
 
-DECIMAL_TOLERANCE = 1e-9
+DECIMAL_TOLERANCE = 1e-9  # relative: how near a decimal must be to the number that it states
 CONVERSION_SLACK = 1e-6  # relative slack of a conversion, which is rounded up to nine digits
 
 MisstatedConversion = tuple[str, str, dict[str, float]]  # title, evidence, figures
@@ -44,12 +51,7 @@ def misstated_conversions(privacy: Mapping[str, Any], rho: Fraction) -> Iterator
             yield "the stated ε is not the tight one", text, figures
 
 
-# What a manifest promises, worked out again from what was published: the noise decides what was spent, not the words.
-#
-# Noise of scale b on a partition's counts, which one unit changes by at most Δ, costs ε = Δ/b; discrete Gaussian noise of scale σ costs
-# ρ = l2²/2σ², where l2 is the Euclidean length of that change. How much one unit changes a table follows from the unit and from what the table tells
-# apart. So the scales alone give what was spent, and the tree of compositions says how it adds up; the claim must equal that sum. An ε that is
-# stated for a ρ must be the one that follows at the stated δ.
+# The attack
 
 
 ATTACK_ON_WEAK_NOISE = "Where noise is smaller than the claim needs, an attacker tells whether a rider is in the data with better odds than it allows."
@@ -73,7 +75,7 @@ def attack(manifest: Mapping[str, Any], features: FeatureDag | None = None) -> l
         return _check_all(manifest, claim, _with_running_totals(manifest, _sensitivities(features, claim)))
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError) as wrong:
         why = f"A number or a sum in it makes no sense ({type(wrong).__name__}: {wrong})."
-        return [_wrong(f"{MANIFEST}: what it says about privacy cannot be understood", why)]
+        return [_contradiction(f"{MANIFEST}: what it says about privacy cannot be understood", why)]
 
 
 SensitivityOf = Callable[[str], Sensitivity]  # how much one unit changes the counts of a feature
@@ -82,10 +84,8 @@ SensitivityOf = Callable[[str], Sensitivity]  # how much one unit changes the co
 def _sensitivities(features: FeatureDag | None, claim: PrivacyGuarantee) -> SensitivityOf:
     if features is None:
         return lambda _: sensitivity(claim.unit)
-    known = features
-    return lambda name: (
-        feature_sensitivity(known, name, claim.unit) if name in known else sensitivity(claim.unit)
-    )
+    dag = features
+    return lambda name: feature_sensitivity(dag, name, claim.unit) if name in dag else sensitivity(claim.unit)
 
 
 def _with_running_totals(manifest: Mapping[str, Any], changes: SensitivityOf) -> SensitivityOf:
@@ -102,11 +102,11 @@ def _with_running_totals(manifest: Mapping[str, Any], changes: SensitivityOf) ->
 def _check_all(manifest: Mapping[str, Any], claim: PrivacyGuarantee, changes: SensitivityOf) -> list[Finding]:
     sign = MEASURE_SYMBOLS[claim.cost.currency]
     wrong_scales = [
-        *_decimals(manifest, ""),
-        *_scales(manifest, claim, changes),
+        *_check_decimals(manifest, ""),
+        *_check_scales(manifest, claim, changes),
         *_check_noise_statements(manifest),
     ]
-    wrong_sums = [*_composition(manifest, claim, changes), *_thresholds(manifest, claim)]
+    wrong_sums = [*_check_composition(manifest, claim, changes), *_check_thresholds(manifest, claim)]
     findings = [*wrong_scales, *wrong_sums]
     if not wrong_scales:
         text = "Each scale is what one unit can change of its table, over its share of ε; laws and variances agree."
@@ -122,13 +122,13 @@ def _check_all(manifest: Mapping[str, Any], claim: PrivacyGuarantee, changes: Se
             )
         )
     if not wrong_sums:
-        findings.append(_check_composition_total(claim, sign))
+        findings.append(_composition_finding(claim, sign))
     return [*findings, *_caveats(manifest, claim)]
 
 
-def _check_composition_total(claim: PrivacyGuarantee, sign: str) -> Finding:
-    found, delta = cost_amount(claim.cost), claim.cost.delta
-    text = f"The scales give {sign} = {found}"
+def _composition_finding(claim: PrivacyGuarantee, sign: str) -> Finding:
+    amount, delta = cost_amount(claim.cost), claim.cost.delta
+    text = f"The scales give {sign} = {amount}"
     if sign == "ρ":
         text += f", which is ε = {float(claim.cost.epsilon):.6g} at δ = {float(delta):.3g}."
     else:
@@ -141,12 +141,12 @@ def _check_composition_total(claim: PrivacyGuarantee, sign: str) -> Finding:
         "clear",
         title,
         text,
-        figures={claim.cost.currency: float(found), "epsilon": float(claim.cost.epsilon)},
+        figures={claim.cost.currency: float(amount), "epsilon": float(claim.cost.epsilon)},
         power=POWER_OF_FRACTIONS,
     )
 
 
-def _wrong(title: str, evidence: str, check: str = "composition", **figures: float | str) -> Finding:
+def _contradiction(title: str, evidence: str, check: str = "composition", **figures: float | str) -> Finding:
     return Finding(check, "contradicts", title, evidence, ATTACK_ON_WEAK_NOISE, CURE_RESTATE, figures)
 
 
@@ -174,8 +174,8 @@ class _AnsweredFeature:
         """What the noise costs, as exactly as its scale is stated; None where that has none."""
         if self.scale is None or not self.scale > 0:
             return None
-        found = self.law(self.scale).cost(change)
-        return found if isinstance(self.scale, Fraction) else float(found)
+        cost = self.law(self.scale).cost(change)
+        return cost if isinstance(self.scale, Fraction) else float(cost)
 
 
 def _answered_features(manifest: Mapping[str, Any]) -> Iterator[_AnsweredFeature]:
@@ -194,7 +194,7 @@ def _answered_features(manifest: Mapping[str, Any]) -> Iterator[_AnsweredFeature
     for f in manifest["features"]:
         if f["published"] == "table" and f["name"] not in measured and f["noise"] is not None:
             if f["noise"]["name"] is None:
-                continue  # _laws tells
+                continue  # `_check_feature_noise` says so
             law = NOISE_DISTRIBUTIONS.installed(f["noise"]["name"])
             scale = exact_from(f["noise"]["scale"])
             yield _AnsweredFeature(
@@ -202,12 +202,12 @@ def _answered_features(manifest: Mapping[str, Any]) -> Iterator[_AnsweredFeature
             )
 
 
-def _scales(
+def _check_scales(
     manifest: Mapping[str, Any], claim: PrivacyGuarantee, changes: SensitivityOf
 ) -> Iterator[Finding]:
     for a in _answered_features(manifest):
         if a.scale is None and claim.holds:
-            yield _wrong(
+            yield _contradiction(
                 f"{MANIFEST}: {a.where} states no scale",
                 f"{a.name} was answered, and the manifest does not say with how much noise.",
                 "noise scales",
@@ -215,7 +215,9 @@ def _scales(
         if a.law.currency != claim.cost.currency:
             sign, other = MEASURE_SYMBOLS[a.law.currency], MEASURE_SYMBOLS[claim.cost.currency]
             text = f"{a.where}: noise of law {a.law.name!r} costs {sign}, and the claim is in {other}."
-            yield _wrong(f"{MANIFEST}: the claim does not say what {a.where} costs", text, "noise scales")
+            yield _contradiction(
+                f"{MANIFEST}: the claim does not say what {a.where} costs", text, "noise scales"
+            )
             continue
         if a.scale is None or a.share is None:
             continue
@@ -231,7 +233,7 @@ def _scales(
             text = f"{a.where}: a scale of {a.scale} with {by} costs {costs}; the manifest states {a.share}."
             title = f"{MANIFEST}: the scale of {a.where} does not fit its {sign}"
             figures = {"scale": float(a.scale), a.law.currency: float(a.share)}
-            yield _wrong(title, text, "noise scales", **figures)
+            yield _contradiction(title, text, "noise scales", **figures)
 
 
 def _amount_text(cost: Fraction | float) -> str:
@@ -253,32 +255,34 @@ def _check_noise_statements(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     measured = {m["feature"]: exact_from(m["scale"]) for m in manifest["measurements"]}
     for f in manifest["features"]:
         expected = None if manifest["levels"] is not None else measured.get(f["name"])
-        yield from _feature_noise(f["noise"], f["name"], expected)
+        yield from _check_feature_noise(f["noise"], f["name"], expected)
     for m in manifest["measurements"]:
-        yield from _measured_noise(m)
+        yield from _check_measured_noise(m)
 
 
-def _feature_noise(noise: Mapping[str, Any] | None, name: str, expected: Any) -> Iterator[Finding]:
+def _check_feature_noise(noise: Mapping[str, Any] | None, name: str, expected: Any) -> Iterator[Finding]:
     where = f"features/{name}/noise"
     if noise is None or noise["scale"] is None:
         if expected is not None:
             text = f"{where} states no scale, measurements/{name} says {expected}."
-            yield _wrong(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
+            yield _contradiction(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
         return
     scale = exact_from(noise["scale"])
     if expected is not None and not _equal(scale, expected):
         text = f"{where} says scale {scale}, measurements/{name} says {expected}."
-        yield _wrong(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
+        yield _contradiction(f"{MANIFEST}: {where} is not its measurement's", text, "noise scales")
     law = None if noise["name"] is None else NOISE_DISTRIBUTIONS.installed(noise["name"])
     if law is not None and not _near(noise["variance"], law(scale).variance()):
         text = f"{where} says variance {noise['variance']}; the law of scale {scale} has {law(scale).variance():.6g}."
-        yield _wrong(f"{MANIFEST}: {where} states the variance of another scale", text, "noise scales")
+        yield _contradiction(
+            f"{MANIFEST}: {where} states the variance of another scale", text, "noise scales"
+        )
     if noise["law"] not in ((UNNAMED_NOISE, UNSTATED_NOISE) if law is None else (law.words,)):
         text = f"{where}/law is {noise['law']!r}, which no release of cbdp states of noise named {noise['name']!r}."
-        yield _wrong(f"{MANIFEST}: {where}/law is not a law that is known", text, "noise scales")
+        yield _contradiction(f"{MANIFEST}: {where}/law is not a law that is known", text, "noise scales")
 
 
-def _measured_noise(measured: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_measured_noise(measured: Mapping[str, Any]) -> Iterator[Finding]:
     scale, stated, where = (
         exact_from(measured["scale"]),
         measured["variance"],
@@ -288,19 +292,19 @@ def _measured_noise(measured: Mapping[str, Any]) -> Iterator[Finding]:
         return
     if measured["law"] is None:
         text = f"{where}/variance says {stated}; no law that is known has it with the scale {scale}."
-        yield _wrong(f"{MANIFEST}: {where}/variance is that of another scale", text, "noise scales")
+        yield _contradiction(f"{MANIFEST}: {where}/variance is that of another scale", text, "noise scales")
         return
     expected = NOISE_DISTRIBUTIONS.installed(measured["law"])(scale).variance()
     if isinstance(stated, int | float) and not _near(stated, expected):
         text = f"{where}/variance says {stated}; the law {measured['law']!r} of scale {scale} has {expected:.6g}."
-        yield _wrong(f"{MANIFEST}: {where}/variance is that of another scale", text, "noise scales")
+        yield _contradiction(f"{MANIFEST}: {where}/variance is that of another scale", text, "noise scales")
 
 
 def _near(stated: float | None, expected: float | None) -> bool:
     return stated is None or expected is None or math.isclose(stated, expected, rel_tol=1e-6)
 
 
-def _decimals(stated: Any, where: str) -> Iterator[Finding]:
+def _check_decimals(stated: Any, where: str) -> Iterator[Finding]:
     """Numbers that are stated as a fraction and as a decimal that is not near it."""
     if isinstance(stated, list):
         stated = {str(n): part for n, part in enumerate(stated)}
@@ -309,16 +313,18 @@ def _decimals(stated: Any, where: str) -> Iterator[Finding]:
     if set(stated) == {"exact", "decimal"}:
         if stated["exact"] is not None and float(Fraction(stated["exact"])) != stated["decimal"]:
             text = f"{where} is {stated['exact']} as a fraction, and {stated['decimal']} as a decimal."
-            yield _wrong(f"{MANIFEST}: {where} states two different numbers as one", text, "noise scales")
+            yield _contradiction(
+                f"{MANIFEST}: {where} states two different numbers as one", text, "noise scales"
+            )
         return
     for key, part in stated.items():
-        yield from _decimals(part, f"{where}/{key}".lstrip("/"))
+        yield from _check_decimals(part, f"{where}/{key}".lstrip("/"))
 
 
 # Sums
 
 
-def _composition(
+def _check_composition(
     manifest: Mapping[str, Any], claim: PrivacyGuarantee, changes: SensitivityOf
 ) -> Iterator[Finding]:
     rates, sign = _costs_of_features(manifest, changes), MEASURE_SYMBOLS[claim.cost.currency]
@@ -326,16 +332,16 @@ def _composition(
     apart = bool(named & set(rates))  # the tree says what each answer cost
     unpaid = [name for name in rates if name not in named] if apart else []
     for name in unpaid:
-        yield _wrong(
+        yield _contradiction(
             f"{MANIFEST}: {name} was answered and is in no sum of {sign}",
             f"The answer to {name} costs {sign} = {_amount_text(rates[name])}, and privacy/spent does not name it.",
             "composition",
             **{str(claim.cost.currency): float(rates[name])},
         )
-    spent = _spent(manifest["privacy"]["spent"], rates) if apart else sum(rates.values(), Fraction(0))
-    paid, claimed = _sum_pays(claim, spent), cost_amount(claim.cost)
+    spent = _cost_of_tree(manifest["privacy"]["spent"], rates) if apart else sum(rates.values(), Fraction(0))
+    paid, claimed = _pays_for(claim, spent), cost_amount(claim.cost)
     if rates and not unpaid and not paid(claimed):
-        yield _wrong(
+        yield _contradiction(
             f"{MANIFEST}: privacy/spent is not what the noise costs",
             f"The scales give {sign} = {_amount_text(spent)}; {claimed} is claimed.",
             recomputed=float(spent),
@@ -344,7 +350,7 @@ def _composition(
     key = claim.cost.currency
     stated = exact_from(manifest["privacy"].get(key))
     if claim.holds and rates and (stated is None or not paid(stated)):
-        yield _wrong(
+        yield _contradiction(
             f"{MANIFEST}: privacy/{key} is not what the noise costs",
             f"The release claims {sign} = {stated}; its noise costs {sign} = {_amount_text(spent)}.",
             recomputed=float(spent),
@@ -352,10 +358,10 @@ def _composition(
         )
     if claim.holds and key == "rho" and rates:
         for title, text, figures in misstated_conversions(manifest["privacy"], spent):
-            yield _wrong(f"{MANIFEST}: {title}", text, "composition", **figures)
+            yield _contradiction(f"{MANIFEST}: {title}", text, "composition", **figures)
 
 
-def _sum_pays(claim: PrivacyGuarantee, spent: Fraction) -> Callable[[Any], bool]:
+def _pays_for(claim: PrivacyGuarantee, spent: Fraction) -> Callable[[Any], bool]:
     if claim.cost.currency == "epsilon":
         return lambda stated: _equal(stated, spent)
     return lambda stated: _covers_cost(NOISE_DISTRIBUTIONS.get("gaussian"), spent, stated)
@@ -371,25 +377,25 @@ def _costs_of_features(manifest: Mapping[str, Any], changes: SensitivityOf) -> d
     return rates
 
 
-def _spent(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fraction:
+def _cost_of_tree(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fraction:
     """What a tree of compositions costs whose leaves cost what their noise costs."""
     if "what" in tree:
         return rates.get(tree["what"], Fraction(0))
-    parts = [_spent(part, rates) for part in tree["parts"]]
+    parts = [_cost_of_tree(part, rates) for part in tree["parts"]]
     return max(parts) if tree["composition"] == "parallel" else sum(parts, Fraction(0))
 
 
-def _thresholds(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterator[Finding]:
-    """A table that skips zeros and shows only what reaches a threshold needs δ ≥ touched · exp(−(threshold − pile)/b)."""
+def _check_thresholds(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterator[Finding]:
+    """A table that skips zeros and shows only what reaches a threshold needs δ ≥ l0 · exp(−(threshold − linf)/b) (Korolova et al., 2009)."""
     unit = claim.unit
-    for f in _skipping(manifest) if claim.holds else ():
+    for f in _features_skipping_zeros(manifest) if claim.holds else ():
         noise = f["noise"]
         if noise["threshold"] is None or f["delta"] is None:
             continue
         scale, delta = float(exact_from(noise["scale"])), float(exact_from(f["delta"]))
-        needed = unit.touched * math.exp(-(noise["threshold"] - unit.pile) / scale)
+        needed = unit.l0 * math.exp(-(noise["threshold"] - unit.linf) / scale)
         if needed > delta * (1 + THRESHOLD_SLACK):
-            yield _wrong(
+            yield _contradiction(
                 f"{MANIFEST}: the threshold of features/{f['name']} is too low for its δ",
                 f"A threshold of {noise['threshold']:.6g} at scale {scale:.6g} needs δ = {needed:.3g}; {delta:.3g} is stated.",
                 needed=needed,
@@ -397,7 +403,7 @@ def _thresholds(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterato
             )
 
 
-def _skipping(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _features_skipping_zeros(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The features whose tables skip zeros."""
     return [
         f for f in manifest["features"] if f["noise"] is not None and f["noise"]["zeros"] == ZEROS_SKIPPED
@@ -429,10 +435,10 @@ def _caveats(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterator[F
         )
     if not claim.holds:
         return
-    if claim.cost.delta == 0 and _skipping(manifest):
-        yield _wrong(
+    if claim.cost.delta == 0 and _features_skipping_zeros(manifest):
+        yield _contradiction(
             f"{MANIFEST}: zeros are skipped, and δ is 0",
-            f"features/{_skipping(manifest)[0]['name']}/noise/zeros is {ZEROS_SKIPPED!r}: a published count then proves that "
+            f"features/{_features_skipping_zeros(manifest)[0]['name']}/noise/zeros is {ZEROS_SKIPPED!r}: a published count then proves that "
             "somebody was there.",
             "status",
         )

@@ -45,23 +45,23 @@ def attack(ledger: str | Path, ours: OwnRelease, *, asked: LedgerRequest | None 
         broken = [*_chain_findings(book)]
         if broken:
             return broken
-        found = [*_charge_entry(book, ours, asked), *_account(book, asked)]
-        if found:
-            return found
+        findings = [*_check_charge(book, ours, asked), *_check_account(book, asked)]
+        if findings:
+            return findings
         return [
             Finding(
                 "ledger",
                 "clear",
                 "The ledger is intact, and holds this release",
                 f"{len(book.entries())} entries; {book.spent} of {book.cap} spent; the manifest's hash and ε are in it.",
-                figures={"spent": float(book.spent.value)} | _cap_text(book),
+                figures={"spent": float(book.spent.value)} | _cap_figures(book),
                 power="A ledger that was cut or rewritten, a missing or different charge and another manifest would have been found for "
                 "certain; a second ledger that nobody told us of would not.",
             )
         ]
 
 
-def _cap_text(book: Ledger) -> dict[str, float]:
+def _cap_figures(book: Ledger) -> dict[str, float]:
     return {} if book.cap.is_unlimited else {"cap": float(book.cap.value)}
 
 
@@ -73,21 +73,21 @@ def _contradiction(
 
 def _chain_findings(book: Ledger) -> Iterator[Finding]:
     """A ledger may be broken in its schema and in an entry: both are named."""
-    said_so: list[str] = []
+    messages: list[str] = []
     for look in (book.verify, lambda: book.head):
         try:
             look()
         except LedgerError as wrong:
-            if str(wrong) not in said_so:
-                said_so.append(str(wrong))
-    for words in said_so:
+            if str(wrong) not in messages:
+                messages.append(str(wrong))
+    for words in messages:
         short = words.replace(str(book.path), book.path.name)
         yield _contradiction(
             f"The ledger was tampered with: {short.partition(';')[0]}", words + ".", REWRITTEN_NOTE
         )
 
 
-def _charge_entry(book: Ledger, ours: OwnRelease, asked: LedgerRequest | None) -> Iterator[Finding]:
+def _check_charge(book: Ledger, ours: OwnRelease, asked: LedgerRequest | None) -> Iterator[Finding]:
     head = ours.manifest["ledger"]["head"]
     if head is None:
         yield _contradiction(
@@ -110,9 +110,9 @@ def _charge_entry(book: Ledger, ours: OwnRelease, asked: LedgerRequest | None) -
             f"Entry {at.sequence} of {book.path.name} is {at.event!r}.",
         )
         return
-    yield from _charged(entries, at, ours.manifest)
-    yield from _release_entry(entries, at, ours)
-    # asked:source. The trips may have been moved since; a request of the first version has one part, of another make
+    yield from _check_amount(entries, at, ours.manifest)
+    yield from _check_release_note(entries, at, ours)
+    # the request is "asked:source". The trips may have been moved since; a request of the first version has one part, of another make
     request, _, source = at.fields["request"].partition(":")
     if asked is not None and source and request != asked.request:
         yield _contradiction(
@@ -123,7 +123,7 @@ def _charge_entry(book: Ledger, ours: OwnRelease, asked: LedgerRequest | None) -
         )
 
 
-def _account(book: Ledger, asked: LedgerRequest | None) -> Iterator[Finding]:
+def _check_account(book: Ledger, asked: LedgerRequest | None) -> Iterator[Finding]:
     """Owner and cap, as the configuration has them."""
     if asked is None:
         return
@@ -146,7 +146,7 @@ def _account(book: Ledger, asked: LedgerRequest | None) -> Iterator[Finding]:
         )
 
 
-def _charged(entries: tuple[Entry, ...], at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_amount(entries: tuple[Entry, ...], at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
     paid, running = at.amount, manifest.get("running")
     try:
         due, span = _charges_due(manifest, paid.currency)
@@ -178,11 +178,11 @@ def _charges_due(manifest: Mapping[str, Any], currency: PrivacyMeasure) -> tuple
         return amount_charged(cost, currency), None
     span = sum((exact_from(t[cost.currency]) for t in running["tables"]), Fraction(0))
     kind = ZCDPCost if cost.currency == "rho" else DPCost
-    own, whole = (kind("", amount) for amount in (cost_amount(cost) - span, span))
-    return amount_charged(own, currency), amount_charged(whole, currency)
+    release_charge, span_charge = (kind("", amount) for amount in (cost_amount(cost) - span, span))
+    return amount_charged(release_charge, currency), amount_charged(span_charge, currency)
 
 
-def _release_entry(entries: tuple[Entry, ...], at: Entry, ours: OwnRelease) -> Iterator[Finding]:
+def _check_release_note(entries: tuple[Entry, ...], at: Entry, ours: OwnRelease) -> Iterator[Finding]:
     """The entry that notes the release, after its charge."""
     notes = [e for e in entries if e.event == "released" and e.fields["charge"] == at.fields["charge"]]
     if not notes:

@@ -1,12 +1,13 @@
-"""The exact laws of weighted sums of independent noises: tails, quantiles, likelihoods.
+"""The exact distributions of weighted sums of independent noises: tails, quantiles, likelihoods.
 
-A sum Σ w_i L_i has the product of the characteristic functions for its own. With whole noise and whole weights the sum is a
+The characteristic function of Σ w_i L_i is the product of those of its terms, and is inverted numerically. With whole noise and whole weights the sum is a
 whole number, and a discrete Fourier transform returns its probabilities (what lies beyond the window is below 10⁻¹⁷).
 Otherwise a Gaussian of a thousandth of the sum's standard deviation (of a 250th, if there are many terms) is added first:
 then the transform is exact again, and quantiles are widened by six of its deviations, so that they err on the safe side.
 
-Likelihoods are asked for a thousand times and need no safe side: they are read off a coarser grid, and sums of so many noises that
-they are almost normal have a closed form.
+Far tails are bounded by Chernoff's inequality. Likelihoods are asked for a thousand times and need no safe side: they are read off a
+coarser grid, beyond it by the saddlepoint approximation (Daniels, 1954), and sums of so many noises that they are almost normal have
+Edgeworth's closed form.
 """
 
 from __future__ import annotations
@@ -27,21 +28,20 @@ from cbdp.privacy.noise import NoiseDistribution
 
 Term = tuple[NoiseDistribution, float, int]  # noise, weight, how many such
 
-EXACT_DISTRIBUTIONS = (
-    1e-12  # probabilities above it are read off a transform, smaller ones bounded by Chernoff's inequality
-)
+# smaller ones are lost in the transform's rounding: Chernoff's inequality bounds them
+MIN_TRANSFORM_PROBABILITY = 1e-12
 JITTER_OF_DEVIATION = (
     0.001,
     0.004,
-)  # of the standard deviation, where weights are not whole: of few terms, of many
-FEW_TERMS = 8  # terms
-MANY_TERMS = 64
-TAIL_SAFETY_FACTOR = 1.005
-NEGLIGIBLE_LOG_TRANSFORM = -80.0  # the log of a transform that no longer matters
-GRID_STEPS_PER_DEVIATION = 200  # of the grid that likelihoods are read off, in a standard deviation
-MAX_KURTOSIS_NORMAL = (
-    0.1  # excess kurtosis below which a sum's likelihood is the normal one with a correction
-)
+)  # of the sum's standard deviation, where weights are not whole: of few terms, of many
+MAX_TERMS_FINE_GRID = 8  # terms of a sum whose jitter is the smaller one, and which is cached
+# weights of one noise: more are rounded up to a geometric grid, since each takes a transform
+MAX_DISTINCT_WEIGHTS = 64
+WEIGHT_ROUNDING_RATIO = 1.005  # of neighbours of that grid
+NEGLIGIBLE_LOG_TRANSFORM = -80.0  # natural logarithm: smaller factors of a transform change no digit of it
+GRID_STEPS_PER_DEVIATION = 200  # steps of the grid that likelihoods are read off, in a standard deviation
+# excess kurtosis below which a sum's likelihood is the normal one with Edgeworth's correction
+MAX_KURTOSIS_NORMAL = 0.1
 JITTER_DEVIATIONS = 6.0  # deviations of the jitter: a Gaussian leaves them with probability 2e-9
 
 
@@ -77,7 +77,11 @@ class SumDistribution:
         """Step, probabilities of 0, 1, 2, … steps, and how far the truth may be from them."""
         if self.variance == 0:
             return 1.0, np.array([1.0, 0.0]), 0.0
-        step = 1.0 if self.whole else self.deviation * JITTER_OF_DEVIATION[len(self.terms) > FEW_TERMS] / 3
+        step = (
+            1.0
+            if self.whole
+            else self.deviation * JITTER_OF_DEVIATION[len(self.terms) > MAX_TERMS_FINE_GRID] / 3
+        )
         jitter = 0.0 if self.whole else 3 * step
         return step, self._masses(step, jitter), JITTER_DEVIATIONS * jitter
 
@@ -112,14 +116,14 @@ class SumDistribution:
         return np.asarray(sign * np.exp(log))
 
     def _log_moments(self, s: Floats) -> Floats:
-        """ln E exp(s S)."""
-        found = np.zeros(len(s))
+        """ln E exp(s S), the cumulant generating function."""
+        log_mgf = np.zeros(len(s))
         for noise, group in groupby(self.terms, key=lambda term: term[0]):
             listed = list(group)
             for start in range(0, len(listed), 256):
                 w, n = np.array([(w, n) for _, w, n in listed[start : start + 256]]).T
-                found += n @ noise.log_moment(np.outer(w, s))
-        return found
+                log_mgf += n @ noise.log_moment(np.outer(w, s))
+        return log_mgf
 
     @cached_property
     def _tails(self) -> Floats:
@@ -133,19 +137,19 @@ class SumDistribution:
         if self.variance == 0:
             return np.where(size > 1e-9, 0.0, 1.0)
         step, _, slack = self._grid
-        place = np.ceil((size - slack) / step - 1e-9).astype(np.int64)
-        beyond = place >= len(self._tails)
-        inside = np.clip(place, 0, len(self._tails) - 1)
+        index = np.ceil((size - slack) / step - 1e-9).astype(np.int64)
+        beyond = index >= len(self._tails)
+        inside = np.clip(index, 0, len(self._tails) - 1)
         read = (
             np.where(beyond, 0.0, 2 * self._tails[inside])
-            + 0.01 * EXACT_DISTRIBUTIONS
+            + 0.01 * MIN_TRANSFORM_PROBABILITY
             + (2e-9 if slack else 0.0)
         )
-        found = np.where(place <= 0, 1.0, np.minimum(read, 1.0))
-        far = np.flatnonzero(found < max(EXACT_DISTRIBUTIONS, 1e-8 if slack else 0.0))
+        tails = np.where(index <= 0, 1.0, np.minimum(read, 1.0))
+        far = np.flatnonzero(tails < max(MIN_TRANSFORM_PROBABILITY, 1e-8 if slack else 0.0))
         if len(far):
-            found[far] = np.minimum(found[far], self._chernoff(size[far]))
-        return found
+            tails[far] = np.minimum(tails[far], self._chernoff(size[far]))
+        return tails
 
     @cached_property
     def _tilts(self) -> tuple[Floats, Floats]:
@@ -177,7 +181,7 @@ class SumDistribution:
         if self.variance == 0:
             return 0.0
         step, _, slack = self._grid
-        if alpha < 1e3 * EXACT_DISTRIBUTIONS or (slack and alpha < 1e-7):
+        if alpha < 1e3 * MIN_TRANSFORM_PROBABILITY or (slack and alpha < 1e-7):
             return self._wide(alpha)
         short = 2 * self._tails <= alpha - (2e-9 if slack else 0.0)
         k = int(np.argmax(short))
@@ -199,14 +203,15 @@ class SumDistribution:
                 return closed
         step, mass = self._coarse
         at = np.interp(size / step, np.arange(len(mass)), mass, right=0.0) / step
-        floor = (EXACT_DISTRIBUTIONS if self.whole else 1e-6 * mass[0]) / step
+        floor = (MIN_TRANSFORM_PROBABILITY if self.whole else 1e-6 * mass[0]) / step
         far = np.flatnonzero(at < floor)
-        found = np.log(np.maximum(at, 1e-300))
+        log_mass = np.log(np.maximum(at, 1e-300))
         if len(far):
-            found[far] = self._saddle(size[far])
-        return found
+            log_mass[far] = self._saddle(size[far])
+        return log_mass
 
     def _saddle(self, x: Floats) -> Floats:
+        """The log density by the saddlepoint approximation (Daniels, 1954): K(s) − s x − ½ log 2πK″(s) where K′(s) = x."""
         s = self._tilted(1 - np.geomspace(1e-7, 1, 4000)[::-1], np.append(0.0, np.geomspace(1e-4, 1, 4000)))
         log = self._log_moments(s)
         slope = np.gradient(log, s)
@@ -236,13 +241,13 @@ def log_edgeworth_density(x: Floats, deviation: Floats, excess: Floats) -> Float
 
 def sum_distribution(terms: Iterable[Term]) -> SumDistribution:
     """The law of a sum of independent noises; equal terms are put together, signs and order do not matter."""
-    many: Counter[tuple[NoiseDistribution, float]] = Counter()
+    multiplicity: Counter[tuple[NoiseDistribution, float]] = Counter()
     for noise, w, n in terms:
         if w and n and noise.scale:
-            many[noise, abs(float(w))] += int(n)
-    ordered = sorted(many.items(), key=lambda item: (item[0][0].name, item[0][0].scale, item[0][1]))
-    made = tuple((noise, w, n) for (noise, w), n in ordered)
-    return _cached(made) if len(made) <= FEW_TERMS else SumDistribution(made)
+            multiplicity[noise, abs(float(w))] += int(n)
+    ordered = sorted(multiplicity.items(), key=lambda item: (item[0][0].name, item[0][0].scale, item[0][1]))
+    merged = tuple((noise, w, n) for (noise, w), n in ordered)
+    return _cached(merged) if len(merged) <= MAX_TERMS_FINE_GRID else SumDistribution(merged)
 
 
 def terms_of(noise: NoiseDistribution, weights: Floats) -> list[Term]:
@@ -250,12 +255,12 @@ def terms_of(noise: NoiseDistribution, weights: Floats) -> list[Term]:
 
     Of very many different weights each is rounded up, by half a per cent at most: larger weights only spread the sum.
     """
-    each, many = np.unique(np.abs(weights), return_counts=True)
-    if len(each) > MANY_TERMS:
-        step = math.log(TAIL_SAFETY_FACTOR)
-        power, where = np.unique(np.ceil(np.log(each[each > 0]) / step), return_inverse=True)
-        each, many = np.exp(power * step), np.bincount(where, weights=many[each > 0])
-    return [(noise, float(w), int(n)) for w, n in zip(each, many, strict=True)]
+    sizes, multiplicity = np.unique(np.abs(weights), return_counts=True)
+    if len(sizes) > MAX_DISTINCT_WEIGHTS:
+        step = math.log(WEIGHT_ROUNDING_RATIO)
+        power, where = np.unique(np.ceil(np.log(sizes[sizes > 0]) / step), return_inverse=True)
+        sizes, multiplicity = np.exp(power * step), np.bincount(where, weights=multiplicity[sizes > 0])
+    return [(noise, float(w), int(n)) for w, n in zip(sizes, multiplicity, strict=True)]
 
 
 @lru_cache(maxsize=128)

@@ -1,8 +1,13 @@
-"""Which published number was changed, where estimates do not follow from the noisy counts: the optimality conditions tell.
+"""Whether the published numbers are what post-processing makes of the published noisy answers; if not, which one was changed.
 
-At the optimum of the projection every leaf above zero is its noisy count less the shift of its cell, and the shift is the sum
-of prices w (x − c) of the elements above it. A noisy count that was changed breaks this for one leaf, or by the same amount
-for all leaves of one element, and for no other.
+Nothing private is needed: post-processing is deterministic, so making the release again gives the published numbers, or some were changed.
+Which one, the optimality conditions (Karush, Kuhn and Tucker) tell. At the optimum of the projection every leaf above zero is its noisy
+count less the shift of its cell, and the shift is the sum of the dual variables w (x − c) of the elements above it. A noisy count that was
+changed breaks this for one leaf, or by the same amount for all leaves of one element, and for no other.
+
+What no arithmetic can notice: a noisy count of a leaf that lies below its shift before and after the change. It has no influence on any
+published count. With the posterior estimator every noisy count has some influence, on all estimates: a change is noticed, but which of
+the two was changed cannot be told.
 """
 
 from __future__ import annotations
@@ -45,15 +50,15 @@ def find_changed_number(release: Release) -> tuple[str, str] | None:
         return None
     x, weight = _leaves(release, problem), float(np.max(problem.weight))
     sums = bincount(problem.cell, x, problem.cells)
-    prices = {t.name: t.weight * (t.sums(sums) - t.target) for t in problem.terms}
-    shift = problem.shifts(prices) / weight
+    duals = {t.name: t.weight * (t.sums(sums) - t.target) for t in problem.terms}
+    shift = problem.shifts(duals) / weight
     active = np.flatnonzero(x > 0)
-    own = problem.target[active] - x[active]  # the shift that each leaf points at, in trips
-    middle = _medians(problem.cell[active], own, problem.cells)
-    odd = np.flatnonzero(np.abs(own - middle[problem.cell[active]]) > SAME_CHANGE_TOLERANCE)
+    implied = problem.target[active] - x[active]  # the shift that each leaf points at, in trips
+    middle = _medians(problem.cell[active], implied, problem.cells)
+    odd = np.flatnonzero(np.abs(implied - middle[problem.cell[active]]) > SAME_CHANGE_TOLERANCE)
     if len(odd) == 1:
         leaf = int(active[odd[0]])
-        return _odd_leaf(release, problem, leaf, float(own[odd[0]] - shift[problem.cell[leaf]]))
+        return _odd_leaf(release, problem, leaf, float(implied[odd[0]] - shift[problem.cell[leaf]]))
     return _odd_element(release, problem, shift - middle, weight)
 
 
@@ -76,8 +81,8 @@ def _leaves(release: Release, problem: Problem) -> Floats:
     assert release.estimate is not None
     index, value = release.estimate.trips()
     every = np.arange(len(problem.target)) if problem.index is None else problem.index
-    known = np.isin(index, every)
-    return scatter_counts(every, index[known], value[known])
+    listed = np.isin(index, every)
+    return scatter_counts(every, index[listed], value[listed])
 
 
 def _medians(cell: NDArray[Any], values: Floats, cells: int) -> Floats:
@@ -85,10 +90,10 @@ def _medians(cell: NDArray[Any], values: Floats, cells: int) -> Floats:
     order = np.lexsort((values, cell))
     cell, values = cell[order], values[order]
     start, end = (np.searchsorted(cell, np.arange(cells), side=s) for s in ("left", "right"))
-    made = np.full(cells, np.nan)
+    medians = np.full(cells, np.nan)
     some = end > start
-    made[some] = values[(start + (end - start) // 2)[some]]
-    return made
+    medians[some] = values[(start + (end - start) // 2)[some]]
+    return medians
 
 
 def _odd_leaf(release: Release, problem: Problem, leaf: int, off: float) -> tuple[str, str]:
@@ -103,7 +108,7 @@ def _odd_leaf(release: Release, problem: Problem, leaf: int, off: float) -> tupl
 def _odd_element(release: Release, problem: Problem, off: Floats, weight: float) -> tuple[str, str] | None:
     """The element all of whose cells, and no others, are off by the same amount; the likeliest is off by a whole number."""
     seen = ~np.isnan(off)
-    found: list[tuple[float, Term, int, float]] = []
+    candidates: list[tuple[float, Term, int, float]] = []
     for term in problem.terms:
         ratio = weight / np.where(term.weight > 0, term.weight, np.nan)[term.element_of_cell]
         change = off * ratio  # of the element's noisy count, in trips, that would explain the cell
@@ -115,10 +120,10 @@ def _odd_element(release: Release, problem: Problem, off: Floats, weight: float)
         if bad[all_of].all() and np.ptp(change[all_of]) < SAME_CHANGE_TOLERANCE:
             by = float(np.median(change[all_of]))
             if abs(by - round(by)) < WHOLE_CHANGE_TOLERANCE:
-                found.append((abs(by - round(by)), term, int(inside[0]), by))
-    if not found:
+                candidates.append((abs(by - round(by)), term, int(inside[0]), by))
+    if not candidates:
         return None
-    _, term, element, by = min(found, key=lambda entry: entry[0])
+    _, term, element, by = min(candidates, key=lambda entry: entry[0])
     words, noisy = element_words(release.features, term.name, element), int(term.target[element])
     return (
         f"{term.name}: the noisy count of {words}",
@@ -128,9 +133,9 @@ def _odd_element(release: Release, problem: Problem, off: Floats, weight: float)
 
 def scatter_counts(every: NDArray[np.int64], index: NDArray[np.int64], value: NDArray[Any]) -> NDArray[Any]:
     """Counts of some trip types as counts of all in an ascending list."""
-    held = np.zeros(len(every), dtype=value.dtype)
-    held[np.searchsorted(every, index)] = value
-    return held
+    counts = np.zeros(len(every), dtype=value.dtype)
+    counts[np.searchsorted(every, index)] = value
+    return counts
 
 
 def type_words(dag: FeatureDag, index: int) -> str:
@@ -148,14 +153,7 @@ def signed(value: float) -> str:
     return f"{value:+.3g}".replace("-", "−")
 
 
-# Whether the published numbers are what post-processing makes of the published noisy answers.
-#
-# Nothing private is needed: post-processing has one answer, so making the release again gives the published numbers, or some were
-# changed. Which one, the optimality conditions tell (`cbdp.audit.optimality`).
-#
-# What no arithmetic can notice: a noisy count of a leaf that lies below its shift before and after the change. It has no
-# influence on any published count. With the posterior estimator every noisy count has some influence, on all estimates: a change
-# is noticed, but which of the two was changed cannot be told.
+# The attack
 
 
 Remake = Callable[[], Release]  # makes the release again from what is published: its mechanism's `finish`
@@ -173,25 +171,29 @@ def attack(release: Release, remake: Remake) -> list[Finding]:
     except CbdpError as wrong:
         return [tampering_finding(CHECK, "No release follows from the noisy answers", str(wrong))]
     if release.estimate is None:
-        made = _compare_trips(
+        finding = _compare_trips(
             release, again.index, again.value, "what the mechanism makes of the noisy answers"
         )
-        return [*_check_table_noise(release, again), made]
+        return [*_check_table_noise(release, again), finding]
     if again.estimate is None:
         text = (
             f"The recipe is that of {release.mechanism!r}, which estimates nothing; the files hold estimates."
         )
         return [tampering_finding(CHECK, f"{MANIFEST}: recipe is not the one that made the estimates", text)]
-    found = [*_estimates(release, release.estimate, again.estimate)]
-    return found if worst(found) == "contradicts" else [*found, *_trips(release, release.estimate)]
+    findings = [*_compare_estimates(release, release.estimate, again.estimate)]
+    return (
+        findings
+        if worst(findings) == "contradicts"
+        else [*findings, *_compare_rounding(release, release.estimate)]
+    )
 
 
-def rounded(release: Release) -> list[Finding]:
+def attack_rounding(release: Release) -> list[Finding]:
     """The published trips against the published estimates, where an estimator of another version made those."""
-    return [] if release.estimate is None else [*_trips(release, release.estimate)]
+    return [] if release.estimate is None else [*_compare_rounding(release, release.estimate)]
 
 
-def of_another_estimator(release: Release) -> str | None:
+def foreign_estimator_version(release: Release) -> str | None:
     """The version whose posterior means are not this one's; None where the estimates are the solution of one program for every version.
 
     Posterior means follow from the code of their version. Up to 0.2 the manifest had no fingerprint of the code: that tells a folder
@@ -207,9 +209,9 @@ def of_another_estimator(release: Release) -> str | None:
 def _check_table_noise(release: Release, again: Release) -> Iterator[Finding]:
     """What is said of the noise of tables that are published as they were measured, against the recipe."""
     for name, stated in release.recipe.tables.items():
-        made = again.recipe.tables.get(name)
-        if stated != made:
-            text = f"The manifest says {stated}; the settings of {release.mechanism!r} give {made}."
+        expected = again.recipe.tables.get(name)
+        if stated != expected:
+            text = f"The manifest says {stated}; the settings of {release.mechanism!r} give {expected}."
             yield tampering_finding(
                 CHECK, f"{MANIFEST}: features/{name}/noise is not what the recipe gives", text
             )
@@ -218,8 +220,8 @@ def _check_table_noise(release: Release, again: Release) -> Iterator[Finding]:
 def _compare_trips(release: Release, index: Ints, value: Ints, what: str) -> Finding:
     """Published trips against those made again."""
     every = sorted_union(index, release.index)
-    made, here = scatter_counts(every, index, value), scatter_counts(every, release.index, release.value)
-    off = np.flatnonzero(made != here)
+    expected, here = scatter_counts(every, index, value), scatter_counts(every, release.index, release.value)
+    off = np.flatnonzero(expected != here)
     if not len(off):
         return Finding(
             CHECK,
@@ -229,14 +231,14 @@ def _compare_trips(release: Release, index: Ints, value: Ints, what: str) -> Fin
             power=POWER_OF_REMAKING,
         )
     words = type_words(release.features, int(every[off[0]]))
-    text = f"{words}: {here[off[0]]} published, {made[off[0]]} expected; {len(off):,} types differ."
+    text = f"{words}: {here[off[0]]} published, {expected[off[0]]} expected; {len(off):,} types differ."
     return tampering_finding(CHECK, f"singleton: the count of {words} is not {what}", text, types=len(off))
 
 
-def _estimates(release: Release, published: Estimate, again: Estimate) -> Iterator[Finding]:
-    (index, made), (at, here) = again.trips(), published.trips()
+def _compare_estimates(release: Release, published: Estimate, again: Estimate) -> Iterator[Finding]:
+    (index, expected), (at, here) = again.trips(), published.trips()
     every = sorted_union(index, at)
-    off = scatter_counts(every, at, here) - scatter_counts(every, index, made)
+    off = scatter_counts(every, at, here) - scatter_counts(every, index, expected)
     largest = max((float(np.abs(m.values).max(initial=0)) for m in release.measurements), default=0.0)
     bound = max(ESTIMATE_TOLERANCE, 10 * published.solution.kkt_residual) * (1 + largest)
     bad = np.flatnonzero(np.abs(off) > bound)
@@ -249,7 +251,7 @@ def _estimates(release: Release, published: Estimate, again: Estimate) -> Iterat
         text = f"estimate/objective says {stated:.6g}; solved again it is {objective:.6g}."
         yield tampering_finding(CHECK, f"{MANIFEST}: estimate/objective is not that of the program", text)
         return
-    text = f"The program was solved again: {len(every):,} trip types above zero agree {_within_cells(off)}."
+    text = f"The program was solved again: {len(every):,} trip types above zero agree {_agreement_text(off)}."
     yield Finding(CHECK, "clear", "The estimates follow from the noisy answers", text, power=_power(bound))
 
 
@@ -265,7 +267,7 @@ def _changed_finding(release: Release, furthest: int, off: float, types: int) ->
     return tampering_finding(CHECK, f"{named[0]} was changed", f"{named[1]} {text}", types=types)
 
 
-def _trips(release: Release, estimate: Estimate) -> Iterator[Finding]:
+def _compare_rounding(release: Release, estimate: Estimate) -> Iterator[Finding]:
     """The published trips made again from the published estimates: within each cell nothing is left to choose."""
     if release.recipe.rounding is None or any((release.violations or {}).values()):
         return
@@ -274,12 +276,12 @@ def _trips(release: Release, estimate: Estimate) -> Iterator[Finding]:
         setting_from_json(release.recipe.settings.get("budget")),
     )
     trips = (release.index, release.value)
-    made = rounding.again(release.features, *estimate.trips(), trips, budget)
-    if made is None:
+    expected = rounding.again(release.features, *estimate.trips(), trips, budget)
+    if expected is None:
         text = "Trip types that no table tells apart have, together, neither the floor nor the ceiling of their estimates' sum."
         yield tampering_finding(CHECK, "singleton: the trips of a cell are not its estimates rounded", text)
     else:
-        yield _compare_trips(release, *made, "the estimates, rounded to whole trips")
+        yield _compare_trips(release, *expected, "the estimates, rounded to whole trips")
 
 
 def _power(bound: float) -> str:
@@ -289,6 +291,6 @@ def _power(bound: float) -> str:
     )
 
 
-def _within_cells(off: Floats) -> str:
+def _agreement_text(off: Floats) -> str:
     largest = float(np.abs(off).max(initial=0))
     return f"within {largest:.1e} trips" if largest else "to the last digit"

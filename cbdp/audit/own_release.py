@@ -1,4 +1,10 @@
-"""Numbers that no release has: counts below zero, noise that is not whole, intervals without their own count, public counts missed."""
+"""A folder of ours, read as a sceptic does: every file against its hash, every number against those it follows from.
+
+A release states the same facts several times: trips, tables that add them up, estimates, noisy answers, a manifest. From the least that
+determines the rest (universe, trips, noisy answers, estimates of trip types, the tree of costs) all other columns and most of the manifest
+are made again and compared (columns: `cbdp.audit.file_integrity`). So whoever changes a number and corrects the hashes must change
+everything that follows from it, and then still meets the ledger, which holds the manifest's hash.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +31,251 @@ from cbdp.release.release import Release
 from cbdp.release.serialization import check_installed_parts
 from cbdp.release.universe_files import read_table, read_universe
 from cbdp.rounding.bounds import TOLERANCES
+
+REPORT = "report.html"
+UNREADABLE_ERRORS = (
+    CbdpError,
+    pa.ArrowException,
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    StopIteration,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRelease:
+    """A release as it lies in its folder; `release` is None where its files cannot be read together."""
+
+    path: Path
+    manifest: Mapping[str, Any] = field(repr=False)
+    sha256: str
+    release: Release | None
+    findings: tuple[Finding, ...] = field(repr=False)
+
+
+def open_own_release(path: str | Path) -> OwnRelease:
+    """Read a folder of ours, and find what in it does not fit together. No manifest, or none of ours: `InputError`."""
+    folder = Path(path)
+    manifest = stated_manifest(folder)
+    sha256 = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    try:
+        check_manifest(manifest, MANIFEST)
+        manifest = with_noise_names(manifest, MANIFEST)
+    except InputError as wrong:
+        finding = tampering_finding("manifest", f"{MANIFEST} is not as cbdp writes it", str(wrong))
+        return OwnRelease(folder, manifest, sha256, None, (finding,))
+    check_installed_parts(manifest, MANIFEST)
+    findings = [*_check_hashes(folder, manifest)]
+    try:
+        check_links(folder, manifest)
+    except InputError as wrong:
+        return OwnRelease(folder, manifest, sha256, None, (*findings, _unreadable_finding(wrong)))
+    release, unread = _read(folder, manifest)
+    findings += unread
+    if release is not None:
+        try:
+            findings += [
+                *_check_statements(manifest, release),
+                *file_integrity.check_columns(folder, release),
+                *_check_documents(folder, manifest, release),
+                *find_impossible_values(release),
+            ]
+        except UNREADABLE_ERRORS as wrong:
+            findings.append(_unreadable_finding(wrong))
+            release = None
+    return OwnRelease(folder, manifest, sha256, release, tuple(findings))
+
+
+# Files and hashes
+
+
+def _check_hashes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    expected = manifest["files"]
+    bad = 0
+    for name, print_ in sorted(expected.items()):
+        path = folder / name
+        if not path.is_file() or path.is_symlink():
+            what = "is missing"
+        elif fingerprint(path) != dict(print_):
+            what = "was changed after it was released: its SHA-256 is not the manifest's"
+        else:
+            continue
+        bad += 1
+        yield tampering_finding("files", f"{name} {what.partition(':')[0]}", f"The file {name} {what}.")
+    parents = {p.as_posix() for name in expected for p in Path(name).parents}
+    here = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_symlink() or not p.is_dir()}
+    here |= {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_dir()} - parents
+    for name in sorted(here - {*expected, MANIFEST}):
+        bad += 1
+        yield Finding(
+            "files",
+            "contradicts",
+            f"{name} does not belong to the release",
+            f"The file {name} is in the folder, and the manifest does not list it.",
+            "It may have been published by mistake: an internal report, or a copy of the trips.",
+            "Remove it, and find out who has seen it.",
+        )
+    if not bad:
+        yield Finding(
+            "files",
+            "clear",
+            "Every file has the hash that the manifest states",
+            f"{len(expected)} files.",
+            power="One changed byte would have been found for certain, unless the manifest was changed with it: that only the ledger shows.",
+        )
+
+
+def _check_documents(folder: Path, manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
+    """What stands beside the data: pages and descriptions as this very code writes them, and no file that no release has."""
+    made_again = replace(release, stored=None)
+    sections = layout(made_again).sections
+    data = {sheet.path for sheet in layout(made_again).sheets}
+    others = [name for name in manifest["files"] if name not in {*data, *DOCUMENT_NAMES}]
+    for name in sorted(others):
+        if "/" in name or name.endswith(".parquet"):
+            text = f"The manifest lists {name}, which no release of these features has."
+            yield tampering_finding("files", f"{name} does not belong to the release", text)
+    if dict(manifest["software"]) != software():
+        return  # other versions may say the same in other words
+    from cbdp.report import build
+
+    extra = [name for name in others if "/" not in name]
+    expected = documents(made_again, sections, folder, extra)
+    if REPORT in manifest["files"]:
+        expected[REPORT] = build(made_again)
+    wrong = [name for name, text in sorted(expected.items()) if not _has_text(folder / name, text)]
+    for name in wrong:
+        text = f"This version wrote {name}; from trips and tables it would write something else."
+        yield tampering_finding("documents", f"{name} is not what follows from the data", text)
+    if not wrong:
+        yield Finding(
+            "documents",
+            "clear",
+            "Report and descriptions say what the data say",
+            f"{len(expected)} files were written again: {', '.join(sorted(expected))}.",
+            power="One changed letter, or a note that a browser does not show, would have been found for certain.",
+        )
+
+
+def _has_text(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
+
+
+# Reading
+
+
+def _read(folder: Path, manifest: Mapping[str, Any]) -> tuple[Release | None, list[Finding]]:
+    """The release, as far as its files can be read, and what the manifest says wrongly about the trips."""
+    findings: list[Finding] = []
+    try:
+        trips = read_table(folder / manifest["trips"]["file"])
+        total = int(pc.sum(trips["count"]).as_py() or 0)
+        counted = {"file": TRIPS_FILE, "types": trips.num_rows, "total": total}
+        for key in ("types", "total"):
+            if counted[key] != manifest["trips"][key]:
+                text = f"{MANIFEST} says {manifest['trips'][key]:,} in trips/{key}; {TRIPS_FILE} holds {counted[key]:,}."
+                findings.append(
+                    tampering_finding(
+                        "tables", f"{TRIPS_FILE} is not what the manifest says of trips/{key}", text
+                    )
+                )
+        universe = read_universe(folder, manifest["universe"])
+        findings += _misplaced_rows(universe, trips, TRIPS_FILE)
+        for feature in manifest["features"]:
+            if feature["rows"] == "listed":
+                findings += _misplaced_rows(universe, read_table(folder / feature["file"]), feature["file"])
+        return read_release(folder, {**manifest, "trips": counted}), findings
+    except UNREADABLE_ERRORS as wrong:
+        return None, findings or [_unreadable_finding(wrong)]
+
+
+def _unreadable_finding(wrong: Exception) -> Finding:
+    why = str(wrong) if isinstance(wrong, CbdpError) else f"{type(wrong).__name__}: {wrong}"
+    return tampering_finding("tables", "The files do not fit the manifest", why)
+
+
+def _misplaced_rows(universe: Universe, table: pa.Table, file: str) -> list[Finding]:
+    """Rows outside the universe, twice there, or out of order: the first of them."""
+    codes = [codes_of_column(column(d.values), table[name]) for name, d in universe.dimensions.items()]
+    rank = np.where(np.min(codes, axis=0) < 0, -1, universe.rank_codes([np.maximum(c, 0) for c in codes]))
+    outside = np.flatnonzero(rank < 0)
+    after = np.flatnonzero(np.diff(rank) <= 0) + 1
+    if len(outside):
+        row, what = int(outside[0]), "is outside the universe"
+    elif len(after):
+        row = int(after[0])
+        what = "is listed twice" if (rank[row] == rank[:row]).any() else "is out of the canonical order"
+    else:
+        return []
+    text = f"Row {row + 1} of {file}, {row_words(table, row)}, {what}."
+    finding = tampering_finding("tables", f"{file}: {row_words(table, row)} {what}", text)
+    return [
+        replace(finding, attack="Rows in the order of the records tell who came first; a row outside the universe comes from the data.")
+    ]  # fmt: skip
+
+
+# What the manifest states twice
+
+
+def _check_statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
+    """The manifest made again from the files and from the tree of costs; fields that differ are named."""
+    again = manifest_of(replace(release, violations=None, rounding_tolerance=None))
+    if release.rounding_tolerance is None and again["rounding"] is not None:
+        again["rounding"] = _rounding_of_version_02(release)
+    differences: list[str] = []
+    for key in manifest:
+        if key not in ("files", "ledger", "software", "trips"):
+            differences += _differences(manifest[key], again.get(key), key)
+    if differences:
+        text = " ".join(f"{f}." for f in differences[:MAX_ITEMS_NAMED]) + and_more(len(differences))
+        where = differences[0].partition(" ")[0]
+        yield tampering_finding("manifest", f"{MANIFEST}: {where} is not what follows from the files", text)
+    else:
+        yield Finding(
+            "manifest",
+            "clear",
+            "The manifest says what the files say",
+            "Statement, sums of ε and δ, sizes, features, universe and rounding were worked out again from the files.",
+            power="A statement that does not follow from the files would have been found for certain.",
+        )
+
+
+def _rounding_of_version_02(release: Release) -> dict[str, Any]:
+    """What versions up to 0.2 say of the rounding: without its tolerance, which the rounding might lower and whoever else looked did not."""
+    results = [exactness_of(release), exactness_of(release, TOLERANCES[0])]
+    matching = [r for r in results if dict(r.violations) == dict(release.violations or {})]
+    off = dict((matching or results)[0].violations)
+    return {"exact": not off, "violations": off}
+
+
+def _differences(stated: Any, expected: Any, path: str) -> list[str]:
+    if isinstance(stated, Mapping) and isinstance(expected, Mapping):
+        keys = [*stated, *(k for k in expected if k not in stated)]
+        return [d for k in keys for d in _differences(stated.get(k), expected.get(k), f"{path}/{k}")]
+    if isinstance(stated, list) and isinstance(expected, list) and len(stated) == len(expected):
+        pairs = enumerate(zip(stated, expected, strict=True))
+        return [d for n, (a, b) in pairs for d in _differences(a, b, f"{path}/{_entry_name(a, n)}")]
+    return (
+        []
+        if stated == expected
+        else [f"{path} says {_shortened(stated)}; from the rest follows {_shortened(expected)}"]
+    )
+
+
+def _entry_name(entry: Any, position: int) -> str:
+    """An entry of a list by its name, where it has one."""
+    names = (entry.get(k) for k in ("name", "feature", "what")) if isinstance(entry, Mapping) else ()
+    return next((n for n in names if isinstance(n, str)), str(position))
+
+
+def _shortened(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+# Numbers that no release has: counts below zero, noise that is not whole, intervals without their own count, public counts missed
 
 
 def find_impossible_values(release: Release) -> Iterator[Finding]:
@@ -59,11 +310,11 @@ def _impossible_measurements(release: Release) -> Iterator[Finding]:
     for m in release.measurements:
         for row in np.flatnonzero(m.values != np.rint(m.values))[:1].tolist():
             text = f"Number {row} of the noisy answers of {m.feature} is {m.values[row]}."
-            found = tampering_finding(
+            finding = tampering_finding(
                 "tables", f"{m.feature}: noisy count number {row} is not a whole number", text
             )
             attack = "The last bits of noise from a floating-point generator can reveal the exact count beneath it."
-            yield replace(found, attack=attack, cure="Draw whole noise, as cbdp does.")
+            yield replace(finding, attack=attack, cure="Draw whole noise, as cbdp does.")
 
 
 def _impossible_counts(release: Release) -> Iterator[Finding]:
@@ -84,12 +335,12 @@ def _missed_public_counts(release: Release) -> Iterator[Finding]:
                 "public counts", f"{name}: count number {row} is not the public one", text
             )
         elif not len(off):
-            said = f"{sum(public):,} trips in {len(public):,} counts. Nothing was spent on them, and ε does not speak of them."
+            evidence = f"{sum(public):,} trips in {len(public):,} counts. Nothing was spent on them, and ε does not speak of them."
             yield Finding(
                 "public counts",
                 "clear",
                 f"The public counts of {name} are met exactly",
-                said,
+                evidence,
                 power="A difference of one trip would have been found for certain.",
             )
 
@@ -107,254 +358,3 @@ def _impossible_intervals(release: Release) -> Iterator[Finding]:
                 f"count {counts[row]}.{and_more(len(bad) + MAX_ITEMS_NAMED - 1)}"
             )
             yield tampering_finding("intervals", f"{name}: the interval of {words} is impossible", text)
-
-
-# A folder of ours, read as a sceptic does: every file against its hash, every number against those it follows from.
-#
-# A release states the same facts several times: trips, tables that add them up, estimates, noisy answers, a manifest. From
-# the least that determines the rest (universe, trips, noisy answers, estimates of trip types, the tree of costs) all other
-# columns and most of the manifest are made again and compared. So whoever changes a number and corrects the hashes must
-# change everything that follows from it, and then still meets the ledger, which holds the manifest's hash.
-
-
-REPORT = "report.html"
-UNREADABLE_ERRORS = (
-    CbdpError,
-    pa.ArrowException,
-    LookupError,
-    TypeError,
-    ValueError,
-    ArithmeticError,
-    StopIteration,
-)
-
-
-@dataclass(frozen=True, eq=False)
-class OwnRelease:
-    """A release as it lies in its folder; `release` is None where its files cannot be read together."""
-
-    path: Path
-    manifest: Mapping[str, Any] = field(repr=False)
-    sha256: str
-    release: Release | None
-    findings: tuple[Finding, ...] = field(repr=False)
-
-
-def open_own_release(path: str | Path) -> OwnRelease:
-    """Read a folder of ours, and find what in it does not fit together. No manifest, or none of ours: `InputError`."""
-    place = Path(path)
-    manifest = stated_manifest(place)
-    sha256 = hashlib.sha256((place / MANIFEST).read_bytes()).hexdigest()
-    try:
-        check_manifest(manifest, MANIFEST)
-        manifest = with_noise_names(manifest, MANIFEST)
-    except InputError as wrong:
-        found = tampering_finding("manifest", f"{MANIFEST} is not as cbdp writes it", str(wrong))
-        return OwnRelease(place, manifest, sha256, None, (found,))
-    check_installed_parts(manifest, MANIFEST)
-    findings = [*_hashes(place, manifest)]
-    try:
-        check_links(place, manifest)
-    except InputError as wrong:
-        return OwnRelease(place, manifest, sha256, None, (*findings, _unreadable_text(wrong)))
-    release, unread = _read(place, manifest)
-    findings += unread
-    if release is not None:
-        try:
-            findings += [
-                *_statements(manifest, release),
-                *file_integrity.check_columns(place, release),
-                *_documents(place, manifest, release),
-                *find_impossible_values(release),
-            ]
-        except UNREADABLE_ERRORS as wrong:
-            findings.append(_unreadable_text(wrong))
-            release = None
-    return OwnRelease(place, manifest, sha256, release, tuple(findings))
-
-
-# Files and hashes
-
-
-def _hashes(place: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
-    expected = manifest["files"]
-    bad = 0
-    for name, print_ in sorted(expected.items()):
-        path = place / name
-        if not path.is_file() or path.is_symlink():
-            what = "is missing"
-        elif fingerprint(path) != dict(print_):
-            what = "was changed after it was released: its SHA-256 is not the manifest's"
-        else:
-            continue
-        bad += 1
-        yield tampering_finding("files", f"{name} {what.partition(':')[0]}", f"The file {name} {what}.")
-    parents = {p.as_posix() for name in expected for p in Path(name).parents}
-    here = {p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_symlink() or not p.is_dir()}
-    here |= {p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_dir()} - parents
-    for name in sorted(here - {*expected, MANIFEST}):
-        bad += 1
-        yield Finding(
-            "files",
-            "contradicts",
-            f"{name} does not belong to the release",
-            f"The file {name} is in the folder, and the manifest does not list it.",
-            "It may have been published by mistake: an internal report, or a copy of the trips.",
-            "Remove it, and find out who has seen it.",
-        )
-    if not bad:
-        yield Finding(
-            "files",
-            "clear",
-            "Every file has the hash that the manifest states",
-            f"{len(expected)} files.",
-            power="One changed byte would have been found for certain, unless the manifest was changed with it: that only the ledger shows.",
-        )
-
-
-def _documents(place: Path, manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
-    """What stands beside the data: pages and descriptions as this very code writes them, and no file that no release has."""
-    made_again = replace(release, stored=None)
-    sections = layout(made_again).sections
-    data = {sheet.path for sheet in layout(made_again).sheets}
-    others = [name for name in manifest["files"] if name not in {*data, *DOCUMENT_NAMES}]
-    for name in sorted(others):
-        if "/" in name or name.endswith(".parquet"):
-            text = f"The manifest lists {name}, which no release of these features has."
-            yield tampering_finding("files", f"{name} does not belong to the release", text)
-    if dict(manifest["software"]) != software():
-        return  # other versions may say the same in other words
-    from cbdp.report import build
-
-    extra = [name for name in others if "/" not in name]
-    expected = documents(made_again, sections, place, extra)
-    if REPORT in manifest["files"]:
-        expected[REPORT] = build(made_again)
-    wrong = [name for name, text in sorted(expected.items()) if not _reads(place / name, text)]
-    for name in wrong:
-        text = f"This version wrote {name}; from trips and tables it would write something else."
-        yield tampering_finding("documents", f"{name} is not what follows from the data", text)
-    if not wrong:
-        yield Finding(
-            "documents",
-            "clear",
-            "Report and descriptions say what the data say",
-            f"{len(expected)} files were written again: {', '.join(sorted(expected))}.",
-            power="One changed letter, or a note that a browser does not show, would have been found for certain.",
-        )
-
-
-def _reads(path: Path, text: str) -> bool:
-    return path.is_file() and path.read_bytes() == text.encode()
-
-
-# Reading
-
-
-def _read(place: Path, manifest: Mapping[str, Any]) -> tuple[Release | None, list[Finding]]:
-    """The release, as far as its files can be read, and what the manifest says wrongly about the trips."""
-    findings: list[Finding] = []
-    try:
-        trips = read_table(place / manifest["trips"]["file"])
-        total = int(pc.sum(trips["count"]).as_py() or 0)
-        counted = {"file": TRIPS_FILE, "types": trips.num_rows, "total": total}
-        for key in ("types", "total"):
-            if counted[key] != manifest["trips"][key]:
-                text = f"{MANIFEST} says {manifest['trips'][key]:,} in trips/{key}; {TRIPS_FILE} holds {counted[key]:,}."
-                findings.append(
-                    tampering_finding(
-                        "tables", f"{TRIPS_FILE} is not what the manifest says of trips/{key}", text
-                    )
-                )
-        universe = read_universe(place, manifest["universe"])
-        findings += _out_of_place(universe, trips, TRIPS_FILE)
-        for feature in manifest["features"]:
-            if feature["rows"] == "listed":
-                findings += _out_of_place(universe, read_table(place / feature["file"]), feature["file"])
-        return read_release(place, {**manifest, "trips": counted}), findings
-    except UNREADABLE_ERRORS as wrong:
-        return None, findings or [_unreadable_text(wrong)]
-
-
-def _unreadable_text(wrong: Exception) -> Finding:
-    why = str(wrong) if isinstance(wrong, CbdpError) else f"{type(wrong).__name__}: {wrong}"
-    return tampering_finding("tables", "The files do not fit the manifest", why)
-
-
-def _out_of_place(universe: Universe, table: pa.Table, file: str) -> list[Finding]:
-    """Rows outside the universe, twice there, or out of order: the first of them."""
-    codes = [codes_of_column(column(d.values), table[name]) for name, d in universe.dimensions.items()]
-    rank = np.where(np.min(codes, axis=0) < 0, -1, universe.rank_codes([np.maximum(c, 0) for c in codes]))
-    outside = np.flatnonzero(rank < 0)
-    after = np.flatnonzero(np.diff(rank) <= 0) + 1
-    if len(outside):
-        row, what = int(outside[0]), "is outside the universe"
-    elif len(after):
-        row = int(after[0])
-        what = "is listed twice" if (rank[row] == rank[:row]).any() else "is out of the canonical order"
-    else:
-        return []
-    text = f"Row {row + 1} of {file}, {row_words(table, row)}, {what}."
-    found = tampering_finding("tables", f"{file}: {row_words(table, row)} {what}", text)
-    return [
-        replace(found, attack="Rows in the order of the records tell who came first; a row outside the universe comes from the data.")
-    ]  # fmt: skip
-
-
-# What the manifest states twice
-
-
-def _statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
-    """The manifest made again from the files and from the tree of costs; fields that differ are named."""
-    again = manifest_of(replace(release, violations=None, rounding_tolerance=None))
-    if release.rounding_tolerance is None and again["rounding"] is not None:
-        again["rounding"] = _rounding_before(release)
-    found: list[str] = []
-    for key in manifest:
-        if key not in ("files", "ledger", "software", "trips"):
-            found += _differences(manifest[key], again.get(key), key)
-    if found:
-        text = " ".join(f"{f}." for f in found[:MAX_ITEMS_NAMED]) + and_more(len(found))
-        where = found[0].partition(" ")[0]
-        yield tampering_finding("manifest", f"{MANIFEST}: {where} is not what follows from the files", text)
-    else:
-        yield Finding(
-            "manifest",
-            "clear",
-            "The manifest says what the files say",
-            "Statement, sums of ε and δ, sizes, features, universe and rounding were worked out again from the files.",
-            power="A statement that does not follow from the files would have been found for certain.",
-        )
-
-
-def _rounding_before(release: Release) -> dict[str, Any]:
-    """What versions up to 0.2 say of the rounding: without its tolerance, which the rounding might lower and whoever else looked did not."""
-    results = [exactness_of(release), exactness_of(release, TOLERANCES[0])]
-    matching = [r for r in results if dict(r.violations) == dict(release.violations or {})]
-    off = dict((matching or results)[0].violations)
-    return {"exact": not off, "violations": off}
-
-
-def _differences(stated: Any, made: Any, path: str) -> list[str]:
-    if isinstance(stated, Mapping) and isinstance(made, Mapping):
-        keys = [*stated, *(k for k in made if k not in stated)]
-        return [d for k in keys for d in _differences(stated.get(k), made.get(k), f"{path}/{k}")]
-    if isinstance(stated, list) and isinstance(made, list) and len(stated) == len(made):
-        pairs = enumerate(zip(stated, made, strict=True))
-        return [d for n, (a, b) in pairs for d in _differences(a, b, f"{path}/{_entry_name(a, n)}")]
-    return (
-        []
-        if stated == made
-        else [f"{path} says {_shortened(stated)}; from the rest follows {_shortened(made)}"]
-    )
-
-
-def _entry_name(entry: Any, place: int) -> str:
-    """An entry of a list by its name, where it has one."""
-    names = (entry.get(k) for k in ("name", "feature", "what")) if isinstance(entry, Mapping) else ()
-    return next((n for n in names if isinstance(n, str)), str(place))
-
-
-def _shortened(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"

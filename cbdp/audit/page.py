@@ -84,21 +84,21 @@ def _articles(findings: Sequence[Finding]) -> Html:
     return join([_article(f, n) for n, f in enumerate(findings)])
 
 
-def _article(finding: Finding, place: int) -> Html:
+def _article(finding: Finding, number: int) -> Html:
     sign, kind, words = VERDICT_SIGNS[finding.verdict]
     facts = [
         ("What was seen", finding.evidence),
         ("How an attacker would use it", finding.attack),
         ("What to change", finding.cure),
     ]
-    told = [[tag("dt", head), tag("dd", text)] for head, text in facts if text]
+    entries = [[tag("dt", head), tag("dd", text)] for head, text in facts if text]
     return tag(
         "article",
         tag("h3", finding.title),
         tag("p", tag("span", f"{sign} {words}", class_=f"pill {kind}"), tag("span", f" {finding.check}", class_="muted")),
-        tag("dl", told, class_="facts"),
+        tag("dl", entries, class_="facts"),
         _figures(finding),
-        id=f"{finding.verdict}-{place}",
+        id=f"{finding.verdict}-{number}",
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Scale recovery: two counts of the same people differ by their noise alone, and many such differences reveal its scale.
 
 A declared pair (all who board at one end of a ferry line leave at the other) differs by the difference of two noises; a total
-and the sum of its parts by as many noises as there are counts. Their exact laws are fitted by maximum likelihood.
+and the sum of its parts by as many noises as there are counts. Their exact distributions are fitted by maximum likelihood. Of many
+differences the interval is that of the likelihood ratio (Wilks, 1938); of few, an exact test is inverted (Neyman).
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
 CHECK = "scale"
 FALSE_ALARM_RISK = 1e-6  # of calling a true declaration false, over all groups together
-MAX_EXACT_TEST_RESIDUALS = 30  # residuals below which the interval is found by inverting an exact test
-MIN_RESIDUALS = 5  # differences below which there is nothing to fit
-MIN_SCALES_ABOVE_THRESHOLD = 15  # scales above the threshold from which suppression cannot bias a difference
-MIN_MULTIPLE = 1e-3  # the smallest multiple of a scale that is tried
+# differences: of fewer the interval is that of an exact test, since Wilks's needs many
+MAX_EXACT_TEST_RESIDUALS = 30
+MIN_RESIDUALS = 5  # differences: fewer say nothing of a scale
+# scales of the noise above the threshold, from where suppression cannot bias a difference
+MIN_SCALES_ABOVE_THRESHOLD = 15
+MIN_MULTIPLE = 1e-3  # of the declared scale: smaller ones are not tried, and count as no noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +47,12 @@ class Residuals:
     def __len__(self) -> int:
         return len(self.value)
 
-    def law(self, many: int, times: float) -> SumDistribution:
+    def law(self, others: int, times: float) -> SumDistribution:
         """The law of a difference when all scales are so many times what they are."""
         one, other = self.one.times(times), self.other.times(times)
         if self.one == self.other:
-            return SumDistribution(((one, 1.0, many + 1),))
-        both = ((one, 1.0, 1), (other, 1.0, many))
+            return SumDistribution(((one, 1.0, others + 1),))
+        both = ((one, 1.0, 1), (other, 1.0, others))
         return SumDistribution(tuple(term for term in both if term[0].scale))
 
     @property
@@ -86,26 +89,26 @@ class ScaleFit:
 
 def attack(published: PublishedTables, *, risk: float = FALSE_ALARM_RISK) -> list[Finding]:
     """What the differences of counts with equal truth say about the noise, beside what is declared; nothing where there are too few."""
-    groups = _large(published)
+    groups = _large_groups(published)
     share = risk / max(1, len(groups))
     return [_finding(g, fit_scales(g, (1 - share, 0.95)), share) for g in groups]
 
 
 def left_out(published: PublishedTables) -> list[str]:
     """Why the size of the noise was not looked at, where it was not."""
-    if _large(published) or all(t.bounded for t in published.tables):
+    if _large_groups(published) or all(t.bounded for t in published.tables):
         return []
     return [
         f"Fewer than {MIN_RESIDUALS} differences of published counts are noise alone (pairs, totals with all parts shown): its size was not checked."
     ]
 
 
-def _large(published: PublishedTables) -> list[Residuals]:
+def _large_groups(published: PublishedTables) -> list[Residuals]:
     return [g for g in residual_groups(published) if len(g) >= MIN_RESIDUALS]
 
 
-def _finding(group: Residuals, found: Sequence[ScaleFit], risk: float) -> Finding:
-    wide, usual = found
+def _finding(group: Residuals, fits: Sequence[ScaleFit], risk: float) -> Finding:
+    wide, usual = fits
     figures = {
         "scale": wide.scale,
         "low": usual.low,
@@ -114,25 +117,25 @@ def _finding(group: Residuals, found: Sequence[ScaleFit], risk: float) -> Findin
         "surely_high": wide.high,
         "differences": len(group),
     }
-    told = (
+    evidence = (
         f"{len(group)} differences give a scale of {wide.scale:.3g} (95 %: {usual.low:.3g} to {usual.high:.3g}; "
         f"beyond doubt: {wide.low:.3g} to {wide.high:.3g}) for the law {wide.law!r}."
     )
     how = "Subtract counts with equal truth and fit the law of a difference of noises: this tells how far off every other count is."
     if wide.declared is None:
         return Finding(
-            CHECK, "weakness", f"The noise scale of {group.what} is not declared, and can be recovered", told, how,
+            CHECK, "weakness", f"The noise scale of {group.what} is not declared, and can be recovered", evidence, how,
             "Publish the law and the scale: hiding them protects nobody, and users need them.", figures,
         )  # fmt: skip
     figures["declared"] = wide.declared
     if wide.low <= wide.declared <= wide.high:
         return Finding(
-            CHECK, "clear", f"The noise of {group.what} is as declared", f"Declared: {wide.declared:.4g}. {told}",
+            CHECK, "clear", f"The noise of {group.what} is as declared", f"Declared: {wide.declared:.4g}. {evidence}",
             figures=figures, power=_power(usual, risk),
         )  # fmt: skip
     less = "less" if wide.declared > wide.high else "more"
     return Finding(
-        CHECK, "contradicts", f"There is {less} noise in {group.what} than declared", f"Declared: {wide.declared:.4g}. {told}",
+        CHECK, "contradicts", f"There is {less} noise in {group.what} than declared", f"Declared: {wide.declared:.4g}. {evidence}",
         how, "Draw the noise that is declared, for every count on its own; or declare the scale that was used.", figures,
     )  # fmt: skip
 
@@ -154,11 +157,12 @@ def _power(usual: ScaleFit, risk: float) -> str:
 
 def residual_groups(published: PublishedTables) -> list[Residuals]:
     """All groups of differences whose members are independent of each other."""
-    found = [
-        _pairs(published[p.first], p.first_rows, published[p.second], p.second_rows) for p in published.equal
+    groups = [
+        _pair_residuals(published[p.first], p.first_rows, published[p.second], p.second_rows)
+        for p in published.equal
     ]
-    found += [_sums(published, s) for s in published.relations if not s.exact]
-    return [g for g in found if g is not None]
+    groups += [_sum_residuals(published, s) for s in published.relations if not s.exact]
+    return [g for g in groups if g is not None]
 
 
 def _noises(one: CountTable, other: CountTable) -> tuple[NoiseDistribution, NoiseDistribution, bool] | None:
@@ -173,7 +177,7 @@ def _noises(one: CountTable, other: CountTable) -> tuple[NoiseDistribution, Nois
     return unit, unit, False
 
 
-def _pairs(one: CountTable, rows: Ints, other: CountTable, others: Ints) -> Residuals | None:
+def _pair_residuals(one: CountTable, rows: Ints, other: CountTable, others: Ints) -> Residuals | None:
     noises = _noises(one, other)
     if noises is None or one.rounding or other.rounding:
         return None
@@ -207,7 +211,7 @@ def _unselected_pairs(
     return np.asarray((first + second) / 2 >= threshold + MIN_SCALES_ABOVE_THRESHOLD * max(scale, rough))
 
 
-def _sums(published: PublishedTables, relation: Sum) -> Residuals | None:
+def _sum_residuals(published: PublishedTables, relation: Sum) -> Residuals | None:
     total, part = published[relation.total], published[relation.part]
     noises = _noises(total, part)
     if noises is None or total.rounding or part.rounding or not part.closed or not len(total):
@@ -216,15 +220,15 @@ def _sums(published: PublishedTables, relation: Sum) -> Residuals | None:
     inside = at >= 0
     clear = part.shown & (_margin(part, noises[1]) <= part.counts)
     bad = np.bincount(at[inside], weights=~clear[inside], minlength=len(total)) > 0
-    many = np.bincount(at[inside], minlength=len(total))
+    parts = np.bincount(at[inside], minlength=len(total))
     added = np.bincount(at[inside], weights=np.where(clear, part.counts, 0.0)[inside], minlength=len(total))
-    use = ~bad & (many > 0) & total.shown & (_margin(total, noises[0]) <= total.counts)
+    use = ~bad & (parts > 0) & total.shown & (_margin(total, noises[0]) <= total.counts)
     value = (total.counts - added)[use]
     if not noises[2] and not value.any():
         return None
     what = f"{total.name!r} against {part.name!r}"
-    many, names = many[use].astype(np.int64), (total.name, part.name)
-    return Residuals(what, value, noises[0], noises[1], many, noises[2], names)
+    parts, names = parts[use].astype(np.int64), (total.name, part.name)
+    return Residuals(what, value, noises[0], noises[1], parts, noises[2], names)
 
 
 def _margin(table: CountTable, noise: NoiseDistribution) -> float:
@@ -260,10 +264,10 @@ def log_likelihood(group: Residuals, times: float) -> float:
     """The log of the probability of all differences when scales are so many times what they are."""
     deviation, excess = group.spread(times)
     normal = excess < MAX_KURTOSIS_NORMAL
-    told = float(log_edgeworth_density(group.value[normal], deviation[normal], excess[normal]).sum())
+    total = float(log_edgeworth_density(group.value[normal], deviation[normal], excess[normal]).sum())
     for k in np.unique(group.others[~normal]):
-        told += float(group.law(int(k), times).log_mass(group.value[group.others == k]).sum())
-    return told
+        total += float(group.law(int(k), times).log_mass(group.value[group.others == k]).sum())
+    return total
 
 
 def _moment_multiple(group: Residuals) -> float:
@@ -278,23 +282,23 @@ def _maximum_likelihood(group: Residuals) -> float:
         return MIN_MULTIPLE
     start = math.log(_moment_multiple(group))
     bounds = (max(math.log(MIN_MULTIPLE), start - 3), start + 1.5)
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda log: -log_likelihood(group, math.exp(log)),
         bounds=bounds,
         method="bounded",
         options={"xatol": 1e-4},
     )
-    return math.exp(float(found.x))
+    return math.exp(float(optimum.x))
 
 
 def _likelihood_interval(group: Residuals, confidence: float, times: float) -> tuple[float, float]:
-    """Multiples whose likelihood is within half a χ² quantile of the best (Wilks)."""
+    """Multiples whose likelihood is within half a χ² quantile of the best (Wilks, 1938)."""
     least = log_likelihood(group, times) - 0.5 * float(chi2.ppf(confidence, 1))
     return _crossings(lambda m: log_likelihood(group, m) - least, times)
 
 
 def _test_interval(group: Residuals, confidence: float, times: float) -> tuple[float, float]:
-    """Multiples that a two-sided test by Σ|difference| does not reject: exact for any number of differences."""
+    """Multiples that a two-sided test by Σ|difference| does not reject (Neyman's inversion): exact for any number of differences."""
     alpha = (1 - confidence) / 2
     seen = float(np.abs(group.value).sum())
 
@@ -319,9 +323,9 @@ def absolute_tails(group: Residuals, times: float, seen: float) -> tuple[float, 
     for law, n in laws:
         product *= np.fft.rfft(_absolute_pmf(law, step, size)) ** n
     mass = np.maximum(np.fft.irfft(product, size), 0.0)
-    place = int(np.ceil(seen / step - 1e-9))
+    least = int(np.ceil(seen / step - 1e-9))
     most = int(np.floor(seen / step + 1e-9))
-    return float(mass[place:].sum()), float(mass[: most + 1].sum())
+    return float(mass[least:].sum()), float(mass[: most + 1].sum())
 
 
 def _absolute_pmf(law: SumDistribution, step: float, size: int) -> Floats:
@@ -332,9 +336,9 @@ def _absolute_pmf(law: SumDistribution, step: float, size: int) -> Floats:
     at = np.arange(reach + 1, dtype=np.float64) * step
     mass = np.exp(law.log_mass(at)) * step
     mass[1:] *= 2
-    found = np.zeros(size)
-    found[: reach + 1] = mass / mass.sum()
-    return found
+    pmf = np.zeros(size)
+    pmf[: reach + 1] = mass / mass.sum()
+    return pmf
 
 
 def _crossings(height: Callable[[float], float], inside: float) -> tuple[float, float]:

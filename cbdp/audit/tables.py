@@ -1,4 +1,7 @@
-"""Published tables of counts as an attacker meets them: cells, counts, and what is declared about their noise."""
+"""Published tables of counts as an attacker meets them: cells, counts, relations, and what is declared about their noise.
+
+They come from any folder (`cbdp.audit.external_tables`), or from a release of ours (`from_release`).
+"""
 
 from __future__ import annotations
 
@@ -209,9 +212,9 @@ class PublishedTables:
     @cached_property
     def families(self) -> list[list[CountTable]]:
         """Tables of the same people, grouped: those that sums or pairs tie together."""
-        place = {t.name: i for i, t in enumerate(self.tables)}
-        ties = [{place[s.total], place[s.part]} for s in self.relations]
-        ties += [{place[p.first], place[p.second]} for p in self.equal]
+        position = {t.name: i for i, t in enumerate(self.tables)}
+        ties = [{position[s.total], position[s.part]} for s in self.relations]
+        ties += [{position[p.first], position[p.second]} for p in self.equal]
         groups = connected_components([{i} for i in range(len(self.tables))] + ties)
         count = len(self.tables)
         return [[self.tables[i] for i in group if i < count] for group in groups]
@@ -226,8 +229,8 @@ def with_public_support(
     """
     old = published[table]
     keep = np.flatnonzero(np.asarray(possible, dtype=bool) | old.shown)
-    place = np.full(len(old), -1, dtype=np.int64)
-    place[keep] = np.arange(len(keep))
+    new_row = np.full(len(old), -1, dtype=np.int64)
+    new_row[keep] = np.arange(len(keep))
     keys = {name: column[keep] for name, column in old.keys.items()}
     new = replace(old, keys=keys, counts=old.counts[keep], closed=True)
     sums = []
@@ -236,12 +239,12 @@ def with_public_support(
         if s.part == table:
             rows = rows[keep]
         if s.total == table:
-            rows = np.where(rows >= 0, place[rows], -1)
+            rows = np.where(rows >= 0, new_row[rows], -1)
         sums.append(replace(s, rows=rows))
     pairs = []
     for p in published.equal:
-        first = place[p.first_rows] if p.first == table else p.first_rows
-        second = place[p.second_rows] if p.second == table else p.second_rows
+        first = new_row[p.first_rows] if p.first == table else p.first_rows
+        second = new_row[p.second_rows] if p.second == table else p.second_rows
         both = (first >= 0) & (second >= 0)
         pairs.append(replace(p, first_rows=first[both], second_rows=second[both]))
     tables = tuple(new if t.name == table else t for t in published.tables)
@@ -250,14 +253,14 @@ def with_public_support(
 
 def implied_sums(tables: Sequence[CountTable]) -> tuple[Sum, ...]:
     """A sum for each two tables of which one has some of the other's key columns, and none besides."""
-    found = []
+    sums = []
     for total in tables:
         for part in tables:
             if set(total.keys) < set(part.keys):
                 inner = {name: part.keys[name] for name in total.keys}
                 rows = match_rows(total.keys, inner) if inner else np.zeros(len(part), dtype=np.int64)
-                found.append(Sum(total.name, part.name, rows))
-    return tuple(found)
+                sums.append(Sum(total.name, part.name, rows))
+    return tuple(sums)
 
 
 def match_rows(keys: Mapping[str, NDArray[Any]], cells: Mapping[str, NDArray[Any]]) -> Ints:
@@ -269,8 +272,8 @@ def match_rows(keys: Mapping[str, NDArray[Any]], cells: Mapping[str, NDArray[Any
     values, first = np.unique(here, return_index=True)
     if not len(values):
         return np.full(len(there), -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(values, there), len(values) - 1)
-    return np.where(values[place] == there, first[place], -1).astype(np.int64)
+    position = np.minimum(np.searchsorted(values, there), len(values) - 1)
+    return np.where(values[position] == there, first[position], -1).astype(np.int64)
 
 
 def joint_codes(first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[Any]]) -> tuple[Ints, Ints]:
@@ -278,13 +281,13 @@ def joint_codes(first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[
     size = len(next(iter(first.values())))
     codes = np.zeros(size + len(next(iter(second.values()))), dtype=np.int64)
     for name, column in first.items():
-        both = _stacked(column, second[name])
+        both = _concatenated(column, second[name])
         _, code = np.unique(both, return_inverse=True)
         codes = np.unique(codes * (int(code.max(initial=0)) + 1) + code, return_inverse=True)[1]
     return codes[:size].astype(np.int64), codes[size:].astype(np.int64)
 
 
-def _stacked(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+def _concatenated(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     numeric = one.dtype.kind in "iuf" and other.dtype.kind in "iuf"
     if numeric or (one.dtype.kind == other.dtype.kind and one.dtype.kind != "O"):
         return np.concatenate([one, other])
@@ -296,12 +299,11 @@ def quoted(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "none"
 
 
-# What a release of ours publishes, as tables that an attacker meets: counts, and the noisy answers beside them.
+# A release of ours: counts, and the noisy answers beside them
 
 
-MEASURED_SUFFIX_NOTE = (
-    " (measured)"  # after a feature's name: its noisy answers, where they are published beside the counts
-)
+# after a feature's name: its noisy answers, where they are published beside the counts
+MEASURED_SUFFIX = " (measured)"
 
 
 def from_release(release: Release) -> PublishedTables:
@@ -323,7 +325,7 @@ def from_release(release: Release) -> PublishedTables:
     # A feature may be measured twice: each measurement has its own name, and sums hold for the first of them.
     tables = _unique_names([*tables, *(_measurement_table(tree, m) for m in measured)])
     whole = [m.feature for m in measured if m.elements is None]
-    sums += _sums_to_coarser(tree, list(dict.fromkeys(whole)), MEASURED_SUFFIX_NOTE, exact=False)
+    sums += _sums_to_coarser(tree, list(dict.fromkeys(whole)), MEASURED_SUFFIX, exact=False)
     claim = release.claim
     epsilon = float(claim.cost.epsilon) if claim.holds else None
     delta = float(claim.cost.delta) if claim.holds else 0.0
@@ -345,14 +347,14 @@ def declared_distribution(measured: Measurement) -> NoiseDistribution | None:
 def _published_table(release: Release, name: str) -> CountTable:
     """A feature's published counts. Counts that were post-processed have no noise law of their own."""
     features = release.features
-    own = release.recipe.tables.get(name) if name in release.tables else None
+    stated = release.recipe.tables.get(name) if name in release.tables else None
     return CountTable(
         name,
         _key_columns(features, name),
         np.asarray(release.counts(name), dtype=np.float64),
-        None if own is None else own.law.times(1.0),
-        None if own is None else own.threshold,
-        own is None or not own.skips_zeros,
+        None if stated is None else stated.law.times(1.0),
+        None if stated is None else stated.threshold,
+        stated is None or not stated.skips_zeros,
         features.size(name),
         canonical=True,
         derived=name not in release.tables,
@@ -364,7 +366,7 @@ def _measurement_table(tree: FeatureDag, m: Measurement) -> CountTable:
     if m.elements is not None:
         keys = {name: column[m.elements] for name, column in keys.items()}
     return CountTable(
-        m.feature + MEASURED_SUFFIX_NOTE,
+        m.feature + MEASURED_SUFFIX,
         keys,
         np.asarray(m.values, dtype=np.float64),
         declared_distribution(m),
@@ -395,12 +397,12 @@ def _sortable_labels(values: Sequence[Hashable]) -> NDArray[Any]:
 
 def _unique_names(tables: Sequence[CountTable]) -> list[CountTable]:
     seen: dict[str, int] = {}
-    made = []
+    renamed = []
     for table in tables:
         seen[table.name] = seen.get(table.name, 0) + 1
         again = seen[table.name]
-        made.append(table if again == 1 else replace(table, name=f"{table.name} {again}"))
-    return made
+        renamed.append(table if again == 1 else replace(table, name=f"{table.name} {again}"))
+    return renamed
 
 
 def _sums_to_coarser(features: FeatureDag, names: Sequence[str], suffix: str, *, exact: bool) -> list[Sum]:

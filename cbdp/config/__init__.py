@@ -1,4 +1,4 @@
-"""From the text of a configuration to its values, and the JSON Schema of such texts."""
+"""The configuration of a release: TOML read into frozen values, and the JSON Schema of such texts. Every error names its file and line."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ def parse(text: str, path: str | Path = "cbdp.toml") -> Config:
     file = Path(path)
     text = text.replace("\r\n", "\n")
     try:
-        found = parse_toml(text, parse_float=Decimal)
+        document = parse_toml(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as wrong:
         what, line = _syntax(str(wrong), text)
         raise InputError(f"{file}:{line}: this is not valid TOML: {what}") from None
     except InputError as wrong:
         raise InputError(f"the configuration {str(file)!r} cannot be read: {wrong}") from None
     source = TomlFile(file, key_lines(text), text)
-    _check_passwords(found, source)
-    config: Config = Fields(Config).read(found, Where(source), source=source)
+    _check_passwords(document, source)
+    config: Config = Fields(Config).read(document, Where(source), source=source)
     return config
 
 
-def _check_passwords(found: Mapping[str, Any], source: TomlFile) -> None:
+def _check_passwords(document: Mapping[str, Any], source: TomlFile) -> None:
     """A password may stand in data.trips only, and is then in no message; elsewhere it would be published, or written to the ledger."""
-    for keys, text in _texts(found, ()):
+    for keys, text in _texts(document, ()):
         if keys[:2] == TRIPS_KEY:
             remember_secrets(text)
         elif masked(text) != text:
@@ -101,10 +101,10 @@ def _syntax(message: str, text: str) -> tuple[str, int]:
     stray = commented_head(text, line) if what in DUPLICATE_KEY_MESSAGES else None
     if stray is not None:
         return f"this key stands in its table already: {stray}", line
-    said = re.sub(r"\s+", " ", what or message)
+    complaint = re.sub(r"\s+", " ", what or message)
     if DECIMAL_COMMA.match(text.split("\n")[line - 1]):
-        said += "; write decimals with a point, like 0.5"
-    return said[0].lower() + said[1:], line
+        complaint += "; write decimals with a point, like 0.5"
+    return complaint[0].lower() + complaint[1:], line
 
 
 def schema() -> dict[str, Any]:
@@ -115,9 +115,6 @@ def schema() -> dict[str, Any]:
         "description": "A release, described for `cbdp check` and `cbdp release`.",
         **Fields(Config).schema(),
     }
-
-
-# The configuration of a release: TOML read into frozen values. Every error names its file and line.
 
 
 __all__ = [

@@ -1,4 +1,7 @@
-"""Whether a column holds numbers of trips, by its name and type. Names are public; no value is looked at."""
+"""What the columns of a user's files seem to be, for `cbdp init`.
+
+Of the trips only the schema is looked at (of CSV the first line), never a row. The stops are public and are read.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +60,11 @@ def count_like(name: str, kind: Any, *, aggregated: bool = False) -> bool:
     rest = {w for w in words if w not in FILLER}
     if not rest:
         return words in (["n"], ["num"]) or (aggregated and words == ["total"])
-    known = MANY | ONE | (SUMS if aggregated else set())
-    return rest <= known and bool(rest & (MANY | (SUMS if aggregated else set())))
+    count_words = MANY | ONE | (SUMS if aggregated else set())
+    return rest <= count_words and bool(rest & (MANY | (SUMS if aggregated else set())))
 
 
-# Whether the first line of a CSV file names columns. If not, it is a private row, and nothing of it may be repeated.
+# Headers: the first line of a CSV file may be a private row, and then nothing of it may be repeated
 
 
 _VALUE_PATTERNS = [
@@ -108,7 +111,7 @@ def check_header(source: Columns, public: Iterable[str] = ()) -> None:
             )
 
 
-# What the columns of a public file of stops seem to be. Its values are read: they are public.
+# Stops: a public file, whose values are read
 
 
 STOP_ID_SCORES = (
@@ -148,7 +151,7 @@ class StopsGuess:
     zones: int = 0  # that this column tells apart
     located: bool = False  # they have coordinates
     timezone: str | None = None  # of a GTFS feed's agency
-    known: frozenset[str] = frozenset()  # ids and names
+    ids_and_names: frozenset[str] = frozenset()
 
 
 def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str | None = None) -> StopsGuess:
@@ -159,8 +162,8 @@ def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str 
     if not rows:
         raise InputError(f"{str(path)!r} holds no stops: give a file with a row for each stop")
     distinct = {name: {row[name] for row in rows} for name in rows[0]}
-    found = _stop_columns(path, distinct, len(rows))
-    found |= {role: name for role, name in (columns or {}).items() if name in distinct}
+    roles = _stop_columns(path, distinct, len(rows))
+    roles |= {role: name for role, name in (columns or {}).items() if name in distinct}
     zones = [
         n
         for n in distinct
@@ -171,12 +174,12 @@ def guess_stops(path: Path, columns: Mapping[str, str] | None = None, zone: str 
     best = max(zones, key=lambda n: score(n, ZONE_SCORES)) if zones else None
     return StopsGuess(
         len(rows),
-        {role: name for role, name in found.items() if role != name},
-        found,
+        {role: name for role, name in roles.items() if role != name},
+        roles,
         best,
         0 if best is None else len(distinct[best]),
-        all(role in found and "" not in distinct[found[role]] for role in ("lat", "lon")),
-        known=frozenset().union(*(distinct[found[r]] for r in ("id", "name") if r in found)) - {""},
+        all(role in roles and "" not in distinct[roles[role]] for role in ("lat", "lon")),
+        ids_and_names=frozenset().union(*(distinct[roles[r]] for r in ("id", "name") if r in roles)) - {""},
     )
 
 
@@ -194,7 +197,7 @@ def _of_format(path: Path) -> StopsGuess:
         zones=many if zoned else 0,
         located="nan" not in map(str, read.lat),
         timezone=_agency_zone(path),
-        known=frozenset(map(str, (*read.ids, *read.names))),
+        ids_and_names=frozenset(map(str, (*read.ids, *read.names))),
     )
 
 
@@ -207,13 +210,13 @@ def _stop_columns(path: Path, distinct: Mapping[str, set[str]], rows: int) -> di
         raise InputError(
             f"no column of {str(path)!r} tells the stops apart{twice}: give each stop one row and an id of its own"
         )
-    found = {"id": max(keys, key=lambda n: score(n, STOP_ID_SCORES, UNFIT_STOP_ID_SCORES))}
+    columns = {"id": max(keys, key=lambda n: score(n, STOP_ID_SCORES, UNFIT_STOP_ID_SCORES))}
     roles = {"name": vocabulary.NAME, "lat": vocabulary.LATITUDE, "lon": vocabulary.LONGITUDE}
     for role, words in roles.items():
         fits = [n for n in distinct if set(words_of(n)) & words]
         if fits:
-            found[role] = fits[0]
-    return found
+            columns[role] = fits[0]
+    return columns
 
 
 def _agency_zone(path: Path) -> str | None:
@@ -230,7 +233,7 @@ def _agency_zone(path: Path) -> str | None:
     return zones.pop() if len(zones) == 1 else None
 
 
-# Taps: rows with one place instead of an origin and a destination, by the names of their columns.
+# Taps: rows with one place instead of an origin and a destination
 
 
 STOP_ROLE, ACTION_ROLE = "stop", "action"
@@ -308,7 +311,7 @@ def _tap_action_score(name: str, kind: Any) -> int:
     )
 
 
-# What the columns of trips seem to be, by their names and types. No row is looked at.
+# Trips: columns by their names and types
 
 
 # points of words; a column's score for a role is the sum over its words
@@ -382,7 +385,7 @@ class Guess:
 def guess_roles(source: Columns, stops: str | Path | None = None) -> Guess:
     """What the columns of the trips (by their names and types) and of the stops (by their values too) seem to be."""
     public = StopsGuess() if stops is None else guess_stops(Path(stops))
-    check_header(source, public.known)
+    check_header(source, public.ids_and_names)
     columns = guess_columns(source)
     return Guess(
         columns,
@@ -574,22 +577,17 @@ def _time_formats(source: Columns, columns: Mapping[str, str]) -> tuple[str, ...
     """What names and types tell about how times are written: seconds since 1970, dates as numbers."""
     import pyarrow as pa
 
-    found = []
+    formats = []
     for role in ("day", "time"):
         name = columns.get(role, "")
         kind = source.kinds.get(name)
         if kind is None or (score(name, HOUR_SCORES) and not score(name, DATE_SCORES)):
             continue
         if role == "day" and pa.types.is_integer(kind):
-            found.append("%Y%m%d")
+            formats.append("%Y%m%d")
         elif pa.types.is_integer(kind) or (is_text(kind) and score(name, EPOCH_SCORES)):
-            found.append("epoch_ms" if vocabulary.THOUSANDTHS & set(words_of(name)) else "epoch_s")
-    return tuple(found)
-
-
-# What the columns of a user's files seem to be, for `cbdp init`.
-#
-# Of the trips only the schema is looked at (of CSV the first line), never a row. The stops are public and are read.
+            formats.append("epoch_ms" if vocabulary.THOUSANDTHS & set(words_of(name)) else "epoch_s")
+    return tuple(formats)
 
 
 __all__ = ["Guess", "StopsGuess", "check_header", "count_like", "guess_columns", "guess_roles"]

@@ -102,9 +102,9 @@ def commented_head(text: str, line: int) -> str | None:
     """
     above = text.split("\n")[: line - 1]
     for number in range(len(above), 0, -1):
-        found = HEADER.fullmatch(above[number - 1])
-        if found is not None:
-            return f"remove the # before {found[2]} in line {number}" if found[1] else None
+        head = HEADER.fullmatch(above[number - 1])
+        if head is not None:
+            return f"remove the # before {head[2]} in line {number}" if head[1] else None
     return None
 
 
@@ -161,10 +161,10 @@ class _Walk:
         parts = []
         while True:
             quoted = self._next() in "\"'"
-            found = (STRING if quoted else BARE).match(self.text, self.place)
-            assert found is not None, "tomllib has read this text"
-            parts.append(tomllib.loads(f"k = {found[0]}")["k"] if quoted else found[0])
-            self.place = found.end()
+            match = (STRING if quoted else BARE).match(self.text, self.place)
+            assert match is not None, "tomllib has read this text"
+            parts.append(tomllib.loads(f"k = {match[0]}")["k"] if quoted else match[0])
+            self.place = match.end()
             if self._next() != ".":
                 return parts
             self.place += 1
@@ -182,9 +182,9 @@ class _Walk:
         if first in "[{":
             self._inside(keys, "]" if first == "[" else "}")
             return
-        found = (STRING if first in "\"'" else SCALAR).match(self.text, self.place)
-        assert found is not None, "tomllib has read this text"
-        self.place = found.end()
+        match = (STRING if first in "\"'" else SCALAR).match(self.text, self.place)
+        assert match is not None, "tomllib has read this text"
+        self.place = match.end()
 
     def _inside(self, keys: Keys, close: str) -> None:
         self.place += 1

@@ -52,13 +52,13 @@ def apply_preset(
     preset: Preset, there: Mapping[str, Any], stated: Columns | None = None, formats: tuple[str, ...] = ()
 ) -> PresetColumns:
     """The preset for a file with the columns `there`; columns and formats that a configuration states go first."""
-    found = dict(stated or {})
+    settled = dict(stated or {})
     for role, names in preset.columns.items():
         fits = [n for n in names if n in there]
-        if role in found:
+        if role in settled:
             continue
         if fits:
-            found[role] = fits[0]
+            settled[role] = fits[0]
         elif role not in preset.optional:
             listed = " or ".join(repr(n) for n in names)
             raise InputError(
@@ -66,9 +66,9 @@ def apply_preset(
                 f"write columns = {{ {role} = … }} with its name in your file"
             )
     declared = formats or preset.time_format
-    made = None if preset.prepare is None else preset.prepare(found, declared)
-    if made is None:
-        return PresetColumns(found, declared, None, found)
-    columns = {role: new or found[role] for role, new in preset.yields.items() if new or role in found}
+    preparation = None if preset.prepare is None else preset.prepare(settled, declared)
+    if preparation is None:
+        return PresetColumns(settled, declared, None, settled)
+    columns = {role: new or settled[role] for role, new in preset.yields.items() if new or role in settled}
     left = () if "time" in columns and columns["time"] not in there else declared  # made by us, in ISO 8601
-    return PresetColumns(columns, left, made, found)
+    return PresetColumns(columns, left, preparation, settled)

@@ -1,4 +1,7 @@
-"""The tables of parts that a configuration chooses from. Each is imported when it is used, for some are slow to load."""
+"""What a configuration may say: one frozen dataclass for each of its tables.
+
+These are the one description of the format: reading, the JSON Schema and the list of what may be misspelt follow from them.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,9 @@ from cbdp.parts import Parts, Setting, did_you_mean, settings_of, table_of
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.numbers import probability
 from cbdp.privacy.unit import PERIODS
+
+# Parts that a configuration chooses from. Each table is imported when it is used, for some are slow to load
+
 
 UNKNOWN_COLUMN = "?"  # what `cbdp init` writes where it cannot guess a column
 
@@ -64,7 +70,7 @@ def weight_rules() -> tuple[str, ...]:
     return WEIGHTS
 
 
-# What the tables [privacy] and privacy.unit may say.
+# [privacy] and privacy.unit
 
 
 CAP_KEYS = ("total", "per_day", "per_7_days", "per_30_days", "per_year")
@@ -203,7 +209,7 @@ class PrivacySection:
     ] = None
 
 
-# What the table [series] may say.
+# [series]
 
 
 STAGES = ("preliminary", "final")
@@ -323,7 +329,7 @@ class SeriesSection:
     ] = None
 
 
-# The table [mechanism]: a mechanism's name, and the settings that its class declares with `cbdp.parts.setting`.
+# [mechanism]: a mechanism's name, and the settings that its class declares with `cbdp.parts.setting`
 
 
 DEFAULT_MECHANISM = "constraint-based"
@@ -350,14 +356,14 @@ class MechanismFields:
             raise where.expected(value, self.says)
         name = PartName(self.parts).read(value.get("name", DEFAULT_MECHANISM), where.down("name"))
         with where.source.at(*where.keys, "name"):
-            known = options_of(self.parts().get(name))
+            options = options_of(self.parts().get(name))
         written = {key: item for key, item in value.items() if key != "name"}
         for key in written:
-            if key not in known:
-                other = did_you_mean(key, list(known)) if known else "it has none"
+            if key not in options:
+                other = did_you_mean(key, list(options)) if options else "it has none"
                 cure = where.down(key).stray() or other
                 raise where.down(key).wrong(f"{name} has no setting {key!r}: {cure}")
-        read = {key: known[key].kind.read(item, where.down(key)) for key, item in written.items()}
+        read = {key: options[key].kind.read(item, where.down(key)) for key, item in written.items()}
         return MechanismSection(name, read)
 
     def schema(self) -> dict[str, Any]:
@@ -374,11 +380,11 @@ class MechanismFields:
 
     def _settings(self) -> dict[str, Any]:
         """Every setting of ours, with the mechanisms that have it."""
-        found: dict[str, dict[str, Option]] = {}
+        by_setting: dict[str, dict[str, Option]] = {}
         for name in self.parts().table:
             for key, option in options_of(self.parts().get(name)).items():
-                found.setdefault(key, {})[name] = option
-        return {key: _merged_schema(options) for key, options in found.items()}
+                by_setting.setdefault(key, {})[name] = option
+        return {key: _merged_schema(options) for key, options in by_setting.items()}
 
 
 def _merged_schema(options: Mapping[str, Option]) -> dict[str, Any]:
@@ -386,20 +392,23 @@ def _merged_schema(options: Mapping[str, Option]) -> dict[str, Any]:
     abouts: dict[str, list[str]] = {}
     for name, option in options.items():
         abouts.setdefault(option.about, []).append(name)
-    said = "; ".join(f"{', '.join(names)}: {about}" for about, names in abouts.items())
+    description = "; ".join(f"{', '.join(names)}: {about}" for about, names in abouts.items())
     kinds = [option.kind.schema() for option in options.values()]
     distinct = [kind for n, kind in enumerate(kinds) if kind not in kinds[:n]]
-    return {"description": said, **(distinct[0] if len(distinct) == 1 else {"anyOf": distinct})}
+    return {"description": description, **(distinct[0] if len(distinct) == 1 else {"anyOf": distinct})}
 
 
 def options_of(mechanism: type) -> dict[str, Option]:
     """What a configuration may say of a mechanism."""
     declared = settings_of(mechanism)
-    return {name: Option(_value_kind(mechanism, name, said), said.about) for name, said in declared.items()}
+    return {
+        name: Option(_value_kind(mechanism, name, setting), setting.about)
+        for name, setting in declared.items()
+    }
 
 
-def _value_kind(mechanism: type, name: str, said: Setting) -> ValueKind:
-    text, rule = _text_or_part(said.choices), Text(choices=weight_rules())
+def _value_kind(mechanism: type, name: str, setting: Setting) -> ValueKind:
+    text, rule = _text_or_part(setting.choices), Text(choices=weight_rules())
     kinds: dict[str, ValueKind] = {
         "text": text,
         "whole": Whole(),
@@ -409,11 +418,11 @@ def _value_kind(mechanism: type, name: str, said: Setting) -> ValueKind:
         "weights": Either((rule, Named(Either((rule, Real()))))),
         "file": Text("the path of a public file"),
     }
-    if said.kind not in kinds:
+    if setting.kind not in kinds:
         raise InputError(
-            f"{mechanism.__name__} declares the setting {name!r} of kind {said.kind!r}: use one of {', '.join(kinds)}"
+            f"{mechanism.__name__} declares the setting {name!r} of kind {setting.kind!r}: use one of {', '.join(kinds)}"
         )
-    return kinds[said.kind]
+    return kinds[setting.kind]
 
 
 def _text_or_part(chosen: Any) -> Text | PartName:
@@ -422,9 +431,7 @@ def _text_or_part(chosen: Any) -> Text | PartName:
     return Text(choices=tuple(chosen or ()))
 
 
-# What a configuration may say: one frozen dataclass for each of its tables.
-#
-# These are the one description of the format: reading, the JSON Schema and the list of what may be misspelt follow from them.
+# [data], [universe], [[feature]], [about], [output], and the whole
 
 
 TIME_OF_DAY = Text('a time of day like "06:30"', form=r"^([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d)?$")

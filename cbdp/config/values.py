@@ -283,25 +283,25 @@ class Fields:
         return self.cls(**read, **more)
 
     def _check_one(self, value: Mapping[str, Any], where: Where) -> None:
-        found = [n for n in self.one_of if n in value]
-        if self.one_of and not found:
+        present = [n for n in self.one_of if n in value]
+        if self.one_of and not present:
             raise where.wrong(f"{where} needs one of {', '.join(self.one_of)}: choose one")
-        if len(found) > 1:
-            raise where.down(found[1]).wrong(f"{where} has {' and '.join(found)}: choose one")
+        if len(present) > 1:
+            raise where.down(present[1]).wrong(f"{where} has {' and '.join(present)}: choose one")
         for name, other in self.needs.items():
             if name in value and other not in value:
                 raise where.down(name).wrong(f"{where} has {name!r}, which needs {other!r}: add it")
 
     def schema(self) -> dict[str, Any]:
         properties = {n: {"description": f.about, **f.kind.schema()} for n, f in self.options.items()}
-        made: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
         if self.required:
-            made["required"] = self.required
+            schema["required"] = self.required
         if self.one_of:
-            made["oneOf"] = [{"required": [n]} for n in self.one_of]
+            schema["oneOf"] = [{"required": [n]} for n in self.one_of]
         if self.needs:
-            made["dependentRequired"] = {name: [other] for name, other in self.needs.items()}
-        return made
+            schema["dependentRequired"] = {name: [other] for name, other in self.needs.items()}
+        return schema
 
 
 @dataclass(frozen=True)

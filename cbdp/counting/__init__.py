@@ -15,18 +15,6 @@ from cbdp.counting.columns import Schema
 from cbdp.counting.counts import Counts, check_universe, count
 from cbdp.counting.inspection import Inspection, inspect, loads_of, schema_of, second_count, trips_by_person
 
-# PRIVATE. From rows to counts: what is here sees trips, and nothing right of the wall may import it.
-#
-# | modules | what they do |
-# |---|---|
-# | clock, written, zones, kinds | how values are read: public rules, the same for every engine |
-# | ways, planning, plan | what an engine is asked for, made of public things alone |
-# | files, rows, spill, engines/ | where trips lie, and how an engine counts them there |
-# | tickets, invariants, ranking | which trips of a person are kept; what must be true of every count; trip types |
-# | recount, plain_values | the second count of an audit, without plan and engine |
-# | count, inspect, opening | what others call |
-
-
 __all__ = [
     "Clock",
     "Counts",

@@ -1,4 +1,13 @@
-"""Contribution bounding by keyed sampling: of a person's trips those of least ticket, a keyed hash, are kept; the same choice on every engine."""
+"""Contribution bounding by keyed sampling: of a person's trips those of least ticket, a keyed hash, are kept; the same choice on every engine.
+
+This is bottom-k sampling by hashed ranks (Cohen and Kaplan 2007, "Summarizing data using bottom-k sketches"), with a key that is drawn for
+one count. A person's trips inside the universe are numbered j = 1 … N in the order of their types (`flat`); the trip number j has the
+ticket SHA-256(key : j : person), and the `most` least are kept, of equal tickets those with the lower j. The choice is a function of the
+key and of the person's trips alone: the order of rows, identical rows, partitions and retries cannot change it, and an engine's random
+functions have no part in it. docs/explanation/counting.md has the proof.
+"""
+
+# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
 
 from __future__ import annotations
 
@@ -10,15 +19,7 @@ from cbdp.counting.engines.sql import Dialect, NumberedLookup, Step, TableSource
 from cbdp.counting.plan import ContributionBound, CountingPlan
 from cbdp.privacy.entropy import Entropy
 
-# Which trips of a person are kept: those with the least tickets, and a ticket is a keyed hash.
-#
-# A person's trips inside the universe are numbered j = 1 … N in the order of their types (`flat`); the trip number j has the
-# ticket SHA-256(key : j : person), and the `most` least are kept, of equal tickets those with the lower j. The choice is a function of the
-# key and of the person's trips alone: the order of rows, identical rows, partitions and retries cannot change it, and an engine's random
-# functions have no part in it. docs/explanation/counting.md has the proof.
-
-
-KEY_BYTES = 32
+KEY_BYTES = 32  # as many as a SHA-256 digest has
 
 
 def draw_key(source: Entropy) -> bytes:
@@ -55,10 +56,7 @@ def ticket(key: bytes, j: int, person: bytes, *, period: int | None = None, slot
     return hashlib.sha256(ticket_message(key, j, person, period=period, slot=slot)).hexdigest()
 
 
-# At most so many trips of a person, as SQL: the choice by tickets, and other words for what must be true of it.
-
-
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
+# The choice as SQL
 
 
 def group_columns(bound: ContributionBound) -> str:
@@ -66,9 +64,9 @@ def group_columns(bound: ContributionBound) -> str:
     return "person" if bound.within is None else "person, period"
 
 
-def kept_columns(bound: ContributionBound, *, own: bool = False) -> str:
+def kept_columns(bound: ContributionBound, *, with_load: bool = False) -> str:
     """The columns of a kept trip."""
-    return f"{group_columns(bound)}, flat{', own' if own else ''}"
+    return f"{group_columns(bound)}, flat{', own' if with_load else ''}"
 
 
 def input_columns(bound: ContributionBound) -> str:
@@ -77,17 +75,17 @@ def input_columns(bound: ContributionBound) -> str:
 
 
 def bounding_steps(
-    bound: ContributionBound, kind: ColumnKind, say: Dialect, secret: str, *, own: bool
+    bound: ContributionBound, kind: ColumnKind, say: Dialect, secret: str, *, with_load: bool
 ) -> list[Step]:
     """Steps from `input_columns` to `kept`, by way of `ticketed`; `secret` is the table that holds the key.
 
-    With `own`, rows also say how many trips the person has, in the period where there is one, before any is dropped.
+    With `with_load`, rows also say (`own`) how many trips the person has, in the period where there is one, before any is dropped.
 
     Proof: docs/proofs/bounding.md.
     """
-    who, columns = group_columns(bound), kept_columns(bound, own=own)
+    who, columns = group_columns(bound), kept_columns(bound, with_load=with_load)
     steps, rows = [], "inside"
-    if own:
+    if with_load:
         steps.append(
             Step(
                 "owned",
@@ -177,8 +175,8 @@ def max_kept_by_person(bound: ContributionBound, kept: str, person: str, *, slot
 def slot_of(plan: CountingPlan, say: Dialect) -> str:
     """The slot of a kept trip, from its `flat` alone: not in the words that chose it."""
     assert plan.bound is not None
-    made = ""
+    slot = ""
     for axis in plan.bound.apart:
         code = f"MOD({say.div('flat', math.prod(plan.shape[axis + 1 :]))}, {plan.shape[axis]})"
-        made = f"({made} * {plan.shape[axis]} + {code})" if made else code
-    return made
+        slot = f"({slot} * {plan.shape[axis]} + {code})" if slot else code
+    return slot

@@ -15,9 +15,7 @@ from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp_features.calendar import SECONDS_PER_DAY, day_type, seconds_of_day
 
-# Times written as text: one pattern for each form, so that every engine reads the same texts, and reads them alike.
-#
-# A pattern uses only what RE2, Java and PostgreSQL share. Its groups, in order, are the parts named beside it; ranges (hours to
+# Times written as text: one pattern for each form, so that every engine reads the same texts, and reads them alike. A pattern uses only what RE2, Java and PostgreSQL share. Its groups, in order, are the parts named beside it; ranges (hours to
 # 23, minutes to 59) are in the pattern, so that only the length of months is left to check.
 
 
@@ -113,19 +111,19 @@ def written_form(text: str) -> WrittenForm:
             parts += [directive] if directive in _READ_DIRECTIVES else []
         else:
             raise InputError(_form_error(text, f"%{directive} is not known"))
-    made = WrittenForm(f"(?i) *{pattern} *", tuple(parts), full.replace("%-", "%"))
-    _check_form(text, made)
-    return made
+    form = WrittenForm(f"(?i) *{pattern} *", tuple(parts), full.replace("%-", "%"))
+    _check_form(text, form)
+    return form
 
 
-def _check_form(text: str, made: WrittenForm) -> None:
-    named = set(made.parts)
+def _check_form(text: str, form: WrittenForm) -> None:
+    named = set(form.parts)
     whole_day = named & set("Yy") and named & set("mbB") and "d" in named
-    if len(named) < len(made.parts):
+    if len(named) < len(form.parts):
         raise InputError(_form_error(text, "a part stands twice"))
-    if not made.dated and not made.timed:
+    if not form.dated and not form.timed:
         raise InputError(_form_error(text, "neither a date nor a time of day"))
-    if made.dated and not whole_day:
+    if form.dated and not whole_day:
         raise InputError(_form_error(text, "a date needs year, month and day"))
     if (
         ("I" in named) != ("p" in named)
@@ -139,7 +137,7 @@ def _form_error(text: str, why: str) -> str:
     return f"the time format {text!r} cannot be read ({why}): write it like '%m/%d/%Y %H:%M' or '%d.%m.%Y %I:%M %p'"
 
 
-# How time stamps are read: zone, written form, holidays.
+# The clock
 
 
 OFFSET_PATTERN = re.compile(r"([+-])(\d\d):?(\d\d)")
@@ -210,11 +208,11 @@ def fixed_offset(zone: str) -> int | None:
     >>> fixed_offset("-07:00"), fixed_offset("America/Los_Angeles")
     (-25200, None)
     """
-    found = OFFSET_PATTERN.fullmatch(zone)
-    if found is None:
+    match = OFFSET_PATTERN.fullmatch(zone)
+    if match is None:
         return None
-    minutes = int(found[2]) * 60 + int(found[3])
-    return 60 * (-minutes if found[1] == "-" else minutes)
+    minutes = int(match[2]) * 60 + int(match[3])
+    return 60 * (-minutes if match[1] == "-" else minutes)
 
 
 def _check_zone(zone: str) -> None:
@@ -229,17 +227,13 @@ def _check_zone(zone: str) -> None:
     raise InputError(f"unknown time zone {zone!r}: write it like 'America/Los_Angeles' or '-07:00'")
 
 
-# Time zones as public tables of whole numbers, so that every engine's clock shows the same time.
-#
-# An engine's own zones depend on its version, its session and its settings. Ours come from the system's tz database, once, on
+# Time zones as public tables of whole numbers. An engine's own zones depend on its version, its session and its settings. Ours come from the system's tz database, once, on
 # the driver: for each UTC day the offset at its start, and the second from which another one holds.
 
 
 EPOCH_DATE = dt.date(1970, 1, 1)
-FIRST_DATE, LAST_DATE = (
-    dt.date(1850, 1, 1),
-    dt.date(2150, 1, 1),
-)  # a stamp before, or from LAST on, is no time of a trip
+# a stamp before the first, or from the last on, is no time of a trip
+FIRST_DATE, LAST_DATE = dt.date(1850, 1, 1), dt.date(2150, 1, 1)
 FIRST_DAY, LAST_DAY = (FIRST_DATE - EPOCH_DATE).days, (LAST_DATE - EPOCH_DATE).days
 
 

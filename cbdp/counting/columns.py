@@ -9,8 +9,7 @@ from typing import Any
 
 from cbdp.errors import InputError
 
-# What a column holds, in the few words that a counting plan needs. Engines say what their columns are in Arrow's types.
-
+# Kinds of columns. Engines say what their columns are in Arrow's types.
 
 TEXT, WHOLE, REAL, BOOLEAN = "text", "whole numbers", "numbers", "true or false"
 DATE, TIME, STAMP = "dates", "times of day", "time stamps"
@@ -46,8 +45,8 @@ class Schema:
 
     def kind(self, column: str) -> ColumnKind:
         """The kind of a column."""
-        found = kind_of(self.kinds[column])
-        return replace(found, free=True) if found.name == TEXT and not self.typed else found
+        kind = kind_of(self.kinds[column])
+        return replace(kind, free=True) if kind.name == TEXT and not self.typed else kind
 
 
 def kind_of(arrow: Any) -> ColumnKind:
@@ -99,9 +98,9 @@ def check_column(schema: Schema, column: str) -> None:
 
 
 def check_names(
-    names: Sequence[str], wanted: Sequence[str], *, quoted: bool = True, have: str = "the trips have"
+    names: Sequence[str], needed: Sequence[str], *, quoted: bool = True, have: str = "the trips have"
 ) -> None:
-    for name in wanted:
+    for name in needed:
         if names.count(name) > 1:
             raise InputError(f"two columns are called {name!r}: rename one of them")
         if name not in names:  # a CSV without a header has private values in its first line
@@ -127,13 +126,13 @@ def check_person(schema: Schema, column: str) -> None:
 
     check_column(schema, column)
     kind = schema.kinds[column]
-    own = schema.unequal.get(column)
-    if own is None and (kind_of(kind).name != UNREADABLE or is_binary(plain_kind(kind))):
+    engine_type = schema.unequal.get(column)
+    if engine_type is None and (kind_of(kind).name != UNREADABLE or is_binary(plain_kind(kind))):
         return
-    if own is None and pa.types.is_nested(plain_kind(kind)):
+    if engine_type is None and pa.types.is_nested(plain_kind(kind)):
         raise InputError(f"column {column!r} holds {kind} values: a person needs text or a number")
     raise InputError(
-        f"column {column!r} holds {own or kind} values, of which two may be equal and written differently: a person needs text or a "
+        f"column {column!r} holds {engine_type or kind} values, of which two may be equal and written differently: a person needs text or a "
         "number. Make a view or a query that casts the column to text, and count that"
     )
 
@@ -141,19 +140,19 @@ def check_person(schema: Schema, column: str) -> None:
 def is_binary(arrow: Any) -> bool:
     import pyarrow as pa
 
-    found = (
+    kinds = (
         pa.types.is_binary,
         pa.types.is_large_binary,
         pa.types.is_fixed_size_binary,
         pa.types.is_binary_view,
     )
-    return any(is_a(arrow) for is_a in found)
+    return any(is_a(arrow) for is_a in kinds)
 
 
 # Arrow columns as raw ones: text as bytes, times as whole numbers. Nothing is decoded or converted, so nothing can fail on a value.
 
 
-BATCH_ROWS = 1_000_000  # of a batch
+BATCH_ROWS = 1_000_000  # rows of a batch that is handed on
 
 
 def raw_column(array: Any) -> Any:
@@ -197,14 +196,14 @@ def raw_schema(schema: Any, places: Sequence[int]) -> Any:
     return pa.schema([(f"v{i}", raw_type(schema.field(p).type)) for i, p in enumerate(places)])
 
 
-def batch_reader(trips: Any, wanted: Sequence[str] | None) -> Any:
-    """A reader of record batches of anything that hands out Arrow; of tables in Python only the wanted columns."""
+def batch_reader(trips: Any, needed: Sequence[str] | None) -> Any:
+    """A reader of record batches of anything that hands out Arrow; of tables in Python only the `needed` columns."""
     import pyarrow as pa
 
     pandas = type(trips).__module__.partition(".")[0] == "pandas"
-    if wanted is not None and (isinstance(trips, Mapping) or pandas):
-        check_names(list(trips.keys()), wanted)  # other columns may hold what no table can
-        trips = {c: trips[c] for c in wanted} if isinstance(trips, Mapping) else trips[list(wanted)]
+    if needed is not None and (isinstance(trips, Mapping) or pandas):
+        check_names(list(trips.keys()), needed)  # other columns may hold what no table can
+        trips = {c: trips[c] for c in needed} if isinstance(trips, Mapping) else trips[list(needed)]
     try:
         if hasattr(trips, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(trips)
@@ -250,7 +249,7 @@ def parquet_batches(paths: Sequence[Path], columns: Sequence[str], schema: Any) 
 
 
 def check_alike(paths: Sequence[Path], columns: Sequence[str]) -> None:
-    """Refuse Parquet files that hold a wanted column in two types, or not at all."""
+    """Refuse Parquet files that hold a needed column in two types, or not at all."""
     first = parquet_types(paths[0])
     for path in paths:
         other = parquet_types(path)

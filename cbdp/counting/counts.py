@@ -16,16 +16,14 @@ from cbdp.counting.clock import Clock
 from cbdp.counting.engines import CountFacts, engine_for
 from cbdp.counting.linking import within_periods
 from cbdp.counting.plan import CountingPlan, ServiceDays, StructuralZeros
-from cbdp.counting.planner import make_plan, wanted_columns
+from cbdp.counting.planner import make_plan, needed_columns
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.unit import Person, Trip, Unit, unit_of
 from cbdp_features.universe import Block
 
-# What must be true of every count before anything is spent on it, found by other code than the count.
-#
-# A violation means that one trip or one person could weigh more than the unit of privacy says, so that ε would be false. It stops the
+# Invariants: what must be true of every count before anything is spent on it, found by other code than the count. A violation means that one trip or one person could weigh more than the unit of privacy says, so that ε would be false. It stops the
 # release with nothing spent. The facts are private, and so is which of them is wrong: the message is for the curator.
 
 
@@ -60,7 +58,7 @@ def check_invariants(plan: CountingPlan, facts: CountFacts) -> None:
         )
 
 
-# From an engine's answer to trip types: (flat, n) in any order → types of the universe, ascending, each once.
+# From an engine's answer, (flat, n) in any order, to trip types
 
 
 def ranked_counts(
@@ -130,10 +128,10 @@ def _rank_without_zeros(place: Ints, zeros: StructuralZeros) -> tuple[Ints, NDAr
     return (place - before, listed) if zeros.out else (before, ~listed)
 
 
-# From trips to exact counts. Private: what is here never leaves the curator's machine, nor is it printed.
+# Counts. Private: what is here never leaves the curator's machine, nor is it printed.
 
 
-MAX_LISTED_TRIP_TYPES = 2**30  # trip types of which a count each may be held in memory
+MAX_LISTED_TRIP_TYPES = 2**30  # trip types of which a count each may be held in memory: 8 GiB
 
 
 @dataclass(frozen=True)
@@ -218,10 +216,10 @@ def count(
         return _counts_again(trips, universe, unit)
     if isinstance(trips, np.ndarray):
         return _counts_of_array(trips, universe, unit)
-    wanted, drawn = wanted_columns(universe, columns, unit, days), entropy or SystemEntropy()
+    needed, drawn = needed_columns(universe, columns, unit, days), entropy or SystemEntropy()
     bounded = isinstance(unit, Person)
     trips = within_periods(trips, universe, unit, columns, clock or Clock(), days)
-    with engine_for(trips).open(trips, wanted) as source:
+    with engine_for(trips).open(trips, needed) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         key = draw_key(drawn) if bounded else None
         index, value = ranked_counts(source.count(plan, key), universe, plan)

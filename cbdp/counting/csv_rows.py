@@ -5,10 +5,10 @@ quote, and may hold marks and line ends. A line end is LF, or CR LF. What is not
 
     a record with more or fewer fields than the first line        itself
     a quote that is not closed, or not at the end of its field    its line, and no other: reading goes on with the next line
-    a record longer than LIMIT bytes, its line end included       its line, likewise
+    a record longer than MAX_RECORD_BYTES, with its line end       its line, likewise
 
 So an open quote hides its own line. Only two of them can hide more: a field that opens in one line and a stray quote before a mark in
-a later one look like a field with line ends in it, and the lines between are its text, up to LIMIT bytes. A writer that doubles quotes
+a later one look like a field with line ends in it, and the lines between are its text, up to MAX_RECORD_BYTES. A writer that doubles quotes
 never makes such lines. To read every line as a record instead would let one cell with line ends count as many trips.
 
 An empty line is no record. Bytes are not decoded: a field that is no UTF-8 is a value like any other, and equals no label.
@@ -34,8 +34,10 @@ from cbdp.arrays import Bytes, Ints
 from cbdp.counting.clock import FIRST_DATE, LAST_DATE
 from cbdp.errors import InputError
 
-CHUNK_BYTES = 2**23
-MAX_FIELD_BYTES = 2**16
+CHUNK_BYTES = 2**23  # bytes of a file that are read at a time
+MAX_RECORD_BYTES = (
+    2**16
+)  # bytes of a record, its line end included: what is longer is dropped, so that an open quote hides no more than this
 QUOTE, LF, CR = 34, 10, 13
 MORE, DROP = -1, -2  # the chunk ends within a record; its quotes are out of place, or it is too long
 STAMP_BYTES = 19  # of "2026-01-31 08:14:00"
@@ -55,7 +57,7 @@ def csv_header(path: Path) -> tuple[str, tuple[str, ...]]:
     """The mark between fields (the one the first line holds most of) and the names of the columns."""
     try:
         with _open_file(path) as lines:  # no byte beyond the first line is looked at: those are private
-            line = lines.readline(MAX_FIELD_BYTES).decode("utf-8-sig")
+            line = lines.readline(MAX_RECORD_BYTES).decode("utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error):
         raise InputError(
             f"{str(path)!r} cannot be read as CSV: it is damaged, or not UTF-8; save it in UTF-8"
@@ -76,19 +78,19 @@ def csv_batches(
     fields: int,
     places: Sequence[int],
     tally: ReadTotals,
-    limit: int = MAX_FIELD_BYTES,
+    limit: int = MAX_RECORD_BYTES,
     stamps: Sequence[int] = (),
 ) -> Iterator[Any]:
     """The fields at these places of every row, as Arrow batches of bytes named v0, v1, …; and what `plain_stamps` makes of some, named s0, s1, …"""
-    wanted = np.full(fields, -1, dtype=np.int64)
+    output_of = np.full(fields, -1, dtype=np.int64)
     outputs = list(dict.fromkeys(places))
-    wanted[outputs] = np.arange(len(outputs))
+    output_of[outputs] = np.arange(len(outputs))
     ends, out = (
         np.empty((0, 0), dtype=np.int32),
         np.empty((0, 0), dtype=np.uint8),
     )  # used again for every chunk
     with _open_file(path) as file:
-        file.readline(MAX_FIELD_BYTES)
+        file.readline(MAX_RECORD_BYTES)
         rest, skipping, new = b"", False, b"-"
         while new:
             new = file.read(CHUNK_BYTES)
@@ -102,10 +104,10 @@ def csv_batches(
             if out.shape[1] < len(data):
                 out = np.empty((len(outputs), len(data) + limit), dtype=np.uint8)
                 ends = np.zeros((len(outputs), out.shape[1] // fields + 3), dtype=np.int32)
-            used, skipping, made = _batch_of(data, not new, ord(mark), wanted, ends, out, tally, limit)
-            if made is not None:
-                times = [plain_stamps(made[outputs.index(p)]) for p in stamps]
-                yield _named_batch([made[outputs.index(p)] for p in places], times)
+            used, skipping, arrays = _batch_of(data, not new, ord(mark), output_of, ends, out, tally, limit)
+            if arrays is not None:
+                times = [plain_stamps(arrays[outputs.index(p)]) for p in stamps]
+                yield _named_batch([arrays[outputs.index(p)] for p in places], times)
             rest = data[used:]
 
 
@@ -118,7 +120,7 @@ def _batch_of(
     data: bytes,
     final: bool,
     mark: int,
-    wanted: Ints,
+    output_of: Ints,
     ends: NDArray[np.int32],
     out: Bytes,
     tally: ReadTotals,
@@ -131,15 +133,15 @@ def _batch_of(
     import pyarrow as pa
 
     source, columns = np.frombuffer(data, dtype=np.uint8), len(ends)
-    rows, used, records, skipping = _split_records(source, final, mark, wanted, limit, ends, out)
+    rows, used, records, skipping = _split_records(source, final, mark, output_of, limit, ends, out)
     tally.records += records
     tally.rows += rows
-    made = []
+    arrays = []
     for c in range(columns if rows else 0):
         size = int(ends[c, rows])
         buffers = [None, pa.py_buffer(ends[c, : rows + 1].copy()), pa.py_buffer(out[c, :size].copy())]
-        made.append(pa.Array.from_buffers(pa.binary(), rows, buffers))
-    return used, bool(skipping), made or None
+        arrays.append(pa.Array.from_buffers(pa.binary(), rows, buffers))
+    return used, bool(skipping), arrays or None
 
 
 def _named_batch(arrays: Sequence[Any], stamps: Sequence[Any]) -> Any:
@@ -223,7 +225,7 @@ def _two_digits(source: Bytes, at: int) -> int:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _split_records(
-    source: Bytes, final: bool, mark: int, wanted: Ints, limit: int, ends: NDArray[np.int32], out: Bytes
+    source: Bytes, final: bool, mark: int, output_of: Ints, limit: int, ends: NDArray[np.int32], out: Bytes
 ) -> tuple[int, int, int, bool]:
     """Rows found, bytes used, records seen, and whether the last line is dropped and goes on.
 
@@ -235,7 +237,7 @@ def _split_records(
     while position < len(source):
         for c in range(columns):
             filled[c] = ends[c, rows]
-        stop, fields = _scan_record(source, position, final, mark, wanted, limit, filled, out)
+        stop, fields = _scan_record(source, position, final, mark, output_of, limit, filled, out)
         if stop == MORE:
             break
         if stop == DROP:  # this line only: reading goes on after it
@@ -247,7 +249,7 @@ def _split_records(
             position += 1
             continue
         position = stop
-        if fields == len(wanted):
+        if fields == len(output_of):
             rows += 1
             for c in range(columns):
                 ends[c, rows] = filled[c]
@@ -257,7 +259,7 @@ def _split_records(
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _scan_record(
-    source: Bytes, start: int, final: bool, mark: int, wanted: Ints, limit: int, filled: Ints, out: Bytes
+    source: Bytes, start: int, final: bool, mark: int, output_of: Ints, limit: int, filled: Ints, out: Bytes
 ) -> tuple[int, int]:
     """Where a record ends and how many fields it has (0: an empty line); or MORE, or DROP.
 
@@ -268,7 +270,7 @@ def _scan_record(
     ended = final and size == len(source) and unended == MORE  # the end of the file ends a record
     position, fields = start, 0
     while True:
-        column = wanted[fields] if fields < len(wanted) else -1
+        column = output_of[fields] if fields < len(output_of) else -1
         if position < size and source[position] == QUOTE:
             position, closed = _scan_quoted(source, size, position + 1, column, filled, out)
             if not closed:

@@ -1,4 +1,8 @@
-"""Files of trips, each counted once whatever names lead to it; and the private folder that an engine spills to."""
+"""Files of trips, each counted once whatever names lead to it; and the private folder that an engine spills to.
+
+A file is what the system says it is (device and inode), so that links, hard links, `data/../one.parquet` and patterns that overlap
+are the same file. The files are looked at again when the count is done: what was written meanwhile is refused.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,6 @@ from typing import Any
 from cbdp.errors import InputError
 from cbdp.scratch import locked_folder, owned
 from cbdp.scratch import sweep as sweep_abandoned
-
-# Files of trips: each counted once, whatever names lead to it.
-#
-# A file is what the system says it is (device and inode), so that links, hard links, `data/../one.parquet` and patterns that overlap
-# are the same file. The files are looked at again when the count is done: what was written meanwhile is refused.
-
 
 PARQUET_SUFFIX, TEXT_SUFFIXES = ".parquet", (".csv", ".csv.gz", ".txt")  # .txt as GTFS has it: CSV
 
@@ -39,7 +37,7 @@ class FileIdentity:
 
 @dataclass(frozen=True)
 class Files:
-    """Distinct files in the order they were found, and the names that led to one of them again."""
+    """Distinct files in the order in which names lead to them, and the names that led to one of them again."""
 
     paths: tuple[Path, ...]
     again: tuple[str, ...]
@@ -67,9 +65,9 @@ def are_files(trips: Any) -> bool:
     return isinstance(trips, list | tuple) and bool(trips) and all(isinstance(t, str | Path) for t in trips)
 
 
-def find_files(given: str | Path | Sequence[str | Path]) -> Files:
+def find_files(sources: str | Path | Sequence[str | Path]) -> Files:
     """The distinct files of a path, a pattern, a folder of Parquet, or a list of these."""
-    listed = [given] if isinstance(given, str | Path) else list(given)
+    listed = [sources] if isinstance(sources, str | Path) else list(sources)
     first: dict[tuple[int, int], Path] = {}
     again = []
     for path in (p for one in listed for p in _paths(Path(one))):
@@ -78,19 +76,19 @@ def find_files(given: str | Path | Sequence[str | Path]) -> Files:
             again.append(str(path))
         else:
             first[who] = path
-    found = tuple(first.values())
-    _check_kinds(found)
-    return Files(found, tuple(dict.fromkeys(again)), tuple(file_identity(p) for p in found))
+    paths = tuple(first.values())
+    _check_kinds(paths)
+    return Files(paths, tuple(dict.fromkeys(again)), tuple(file_identity(p) for p in paths))
 
 
 def file_identity(path: Path) -> FileIdentity:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as wrong:
         raise InputError(
             f"the file {str(path)!r} cannot be read ({wrong.strerror}): check its rights"
         ) from None
-    return FileIdentity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return FileIdentity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def are_parquet(files: Files) -> bool:
@@ -116,22 +114,22 @@ def _paths(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     try:
-        found = sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor))))
+        matches = sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor))))
     except (ValueError, NotImplementedError):
-        found = []
-    if not found:
+        matches = []
+    if not matches:
         raise InputError(f"there is no file {str(path)!r}")
-    return [inner for p in found for inner in (_folder(p) if p.is_dir() else [p])]
+    return [inner for p in matches for inner in (_folder(p) if p.is_dir() else [p])]
 
 
 def _folder(folder: Path) -> list[Path]:
     """All Parquet files under a folder, as Spark and others write them; names with _ or . in front are their own books."""
     for book, what in (("_delta_log", "Delta"), (".hoodie", "Hudi"), ("metadata", "Iceberg")):
-        for found in sorted(folder.rglob(book)):
-            if found.is_dir() and (what != "Iceberg" or any(found.glob("*.metadata.json"))):
+        for entry in sorted(folder.rglob(book)):
+            if entry.is_dir() and (what != "Iceberg" or any(entry.glob("*.metadata.json"))):
                 # it keeps the files of older versions: counting them all would count trips twice
                 raise InputError(
-                    f"{str(found.parent)!r} is a {what} table: export its present version, or read it through Spark"
+                    f"{str(entry.parent)!r} is a {what} table: export its present version, or read it through Spark"
                 )
     inside = [p for p in folder.rglob("*" + PARQUET_SUFFIX) if not _hidden(p.relative_to(folder))]
     nested = [p for p in inside if p.is_dir()]
@@ -145,9 +143,7 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-# Where an engine puts what does not fit in memory: a private folder that is removed in any case.
-#
-# It is readable by its owner alone, and removed when the work ends or fails. What a killed process left behind is swept when the next
+# Where an engine puts what does not fit in memory. The folder is readable by its owner alone, and removed when the work ends or fails. What a killed process left behind is swept when the next
 # one starts (`cbdp.scratch`).
 
 

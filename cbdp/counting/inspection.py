@@ -1,4 +1,7 @@
-"""PRIVATE. What the curator should see before a release: what of the trips counts, what does not and why; their schema, and how many trips persons have."""
+"""PRIVATE. What the curator should see before a release: what of the trips counts, what does not and why; their schema, and how many trips persons have.
+
+Nothing here is protected: examples quote cells, and every number is exact. It is for whoever holds the trips, and for nobody else.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,13 @@ from cbdp.counting.engines import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD, So
 from cbdp.counting.engines.duckdb import readable_errors
 from cbdp.counting.linking import within_periods
 from cbdp.counting.plan import CountingPlan, Field, ServiceDays
-from cbdp.counting.planner import dated_column, day_column, make_plan, person_column, wanted_columns
+from cbdp.counting.planner import dated_column, day_column, make_plan, needed_columns, person_column
 from cbdp.counting.recount import Recount, can_recount, recount
 from cbdp.features import Universe
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit, unit_of
 from cbdp_features.calendar import WEEKDAYS
 
-# What the curator should see before a release: what of the trips counts, what does not, and why. Private, all of it.
-#
-# Nothing here is protected: examples quote cells, and every number is exact. It is for whoever holds the trips, and for nobody else.
-
-
-MAX_EXAMPLES = 5
+MAX_EXAMPLES = 5  # values that are quoted for each reason
 MAX_TRIPS_TRIED = (1, 2, 3, 4, 5, 8, 10, 20)  # values of max_trips that are tried
 LOAD_QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 
@@ -79,8 +77,8 @@ class Inspection:
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
     >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
-    >>> found = cbdp.counting.inspect(trips, features.universe)
-    >>> found.read, found.counted, found.trips
+    >>> inspection = cbdp.counting.inspect(trips, features.universe)
+    >>> inspection.read, inspection.counted, inspection.trips
     (3, 3, 3)
     """
 
@@ -121,17 +119,17 @@ def inspect(
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
     >>> trips = {"stop": ["A", "X"], "time": ["am", "pm"]}
-    >>> found = cbdp.counting.inspect(trips, features.universe)
-    >>> found.read, found.counted
+    >>> inspection = cbdp.counting.inspect(trips, features.universe)
+    >>> inspection.read, inspection.counted
     (2, 1)
     """
     unit = unit_of(unit)
     trips = within_periods(trips, universe, unit, columns, clock or Clock())
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
+    with engine_for(trips).open(trips, needed_columns(universe, columns, unit)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock())
-        found = source.statuses(plan)
-        good = (found.axes == COUNTED).all(axis=1) & ~(
-            found.zero | found.nobody | found.weightless | found.undated
+        statuses = source.statuses(plan)
+        good = (statuses.axes == COUNTED).all(axis=1) & ~(
+            statuses.zero | statuses.nobody | statuses.weightless | statuses.undated
         )
         read = source.rows()
         days = [EPOCH_DATE + dt.timedelta(days=d) for d in source.by_day(plan)[:, 0].tolist()]
@@ -139,9 +137,9 @@ def inspect(
             source.schema.label,
             source.schema.notes,
             read,
-            int(found.rows[good].sum()),
-            int(found.trips[good].sum()),
-            _dropped_rows(source, plan, found, read, examples),
+            int(statuses.rows[good].sum()),
+            int(statuses.trips[good].sum()),
+            _dropped_rows(source, plan, statuses, read, examples),
             days[0] if days else None,
             days[-1] if days else None,
             _trips_by_value(source, plan, universe),
@@ -201,27 +199,28 @@ class DuplicateRows:
 
         If each thing that a row can say happens at a rate λ of its own, then n_k, the expected number of groups of k rows, is a sum over things of
         e^−λ λᵏ / k!. By the inequality of Cauchy and Schwarz, (k! n_k)² ≤ (k−1)! n_{k−1} · (k+1)! n_{k+1}: where there are many pairs,
-        there are some triples. A file that was appended to itself has pairs and no triples. Room for chance: `SLACK` and `SURE`.
+        there are some triples. A file that was appended to itself has pairs and no triples. Room for chance: `MIN_EXPECTED_GROUPS` and
+        `CHANCE_FACTOR`.
         """
         sizes = dict(self.groups)
         for k in range(2, MAX_GROUP_SIZE):
-            least = k / (k + 1) * sizes.get(k, 0) ** 2 / (sizes.get(k - 1, 0) + SPARE)
-            if least >= SURE and sizes.get(k + 1, 0) < least / SLACK:
+            least = k / (k + 1) * sizes.get(k, 0) ** 2 / (sizes.get(k - 1, 0) + PSEUDO_GROUPS)
+            if least >= MIN_EXPECTED_GROUPS and sizes.get(k + 1, 0) < least / CHANCE_FACTOR:
                 return False
         return True
 
 
 MAX_GROUP_SIZE = 20  # sizes of groups that are compared
-SURE, SLACK, SPARE = (
-    40,
-    4,
-    3,
-)  # groups that must be expected, of which a quarter is there by chance; added to a size's number
+MIN_EXPECTED_GROUPS = 40  # groups that the inequality must ask for, so that their absence is not chance
+CHANCE_FACTOR = 4  # by which there may be fewer groups than the inequality asks for
+PSEUDO_GROUPS = (
+    3  # groups added to the number of a size, so that a small number does not ask for many of the next
+)
 MAX_ROWS_ALL_GROUPS = (
     2_000_000  # rows of which all groups are looked at; of more, a sixteenth or less of the groups
 )
 COMPARABLE_KINDS = (TEXT, WHOLE, REAL, BOOLEAN, DATE, TIME, STAMP)
-MAX_COMPARED_COLUMNS = 200
+MAX_COMPARED_COLUMNS = 200  # columns that are compared; rows that differ in further ones alone count as alike
 
 
 def duplicate_rows(trips: Any, rows: int) -> DuplicateRows:
@@ -238,30 +237,30 @@ def duplicate_rows(trips: Any, rows: int) -> DuplicateRows:
         fields = [Field(name, kind) for name, kind in kinds.items() if kind.name in COMPARABLE_KINDS][
             :MAX_COMPARED_COLUMNS
         ]
-        found = source.copies(fields, digits) if fields else np.empty((0, 2), dtype=np.int64)
-    return DuplicateRows(tuple((int(k), int(n)) for k, n in found), 16**digits)
+        copies = source.copies(fields, digits) if fields else np.empty((0, 2), dtype=np.int64)
+    return DuplicateRows(tuple((int(k), int(n)) for k, n in copies), 16**digits)
 
 
 def _dropped_rows(
-    source: Source, plan: CountingPlan, found: Statuses, read: int, most: int
+    source: Source, plan: CountingPlan, statuses: Statuses, read: int, most: int
 ) -> tuple[DroppedRows, ...]:
     every = []
     for a, axis in enumerate(plan.axes):
         for status, reason in REASONS.items():
-            rows = int(found.rows[found.axes[:, a] == status].sum())
+            rows = int(statuses.rows[statuses.axes[:, a] == status].sum())
             if rows:
                 shown = source.examples(plan, a, status, most) if status != MISSING else []
                 every.append(DroppedRows(reason, plan.fields[axis.field].name, axis.name, rows, tuple(shown)))
     person = None if plan.bound is None else plan.fields[plan.bound.person].name
     weight = None if plan.weight is None else plan.fields[plan.weight].name
     for reason, column, mask in (
-        (STRUCTURAL_ZERO, None, found.zero),
-        (NO_PERSON, person, found.nobody),
-        (NOT_A_COUNT, weight, found.weightless),
-        (NO_DAY, None, found.undated),
+        (STRUCTURAL_ZERO, None, statuses.zero),
+        (NO_PERSON, person, statuses.nobody),
+        (NOT_A_COUNT, weight, statuses.weightless),
+        (NO_DAY, None, statuses.undated),
     ):
-        every.append(DroppedRows(reason, column, None, int(found.rows[mask].sum())))
-    every.append(DroppedRows(MALFORMED, None, None, read - int(found.rows.sum())))
+        every.append(DroppedRows(reason, column, None, int(statuses.rows[mask].sum())))
+    every.append(DroppedRows(MALFORMED, None, None, read - int(statuses.rows.sum())))
     return tuple(sorted((d for d in every if d.rows), key=lambda d: -d.rows))
 
 
@@ -270,40 +269,40 @@ def _trips_by_value(
 ) -> dict[str, tuple[tuple[Any, int], ...]]:
     """Trips by each dimension's values."""
     index, value = ranked_counts(source.unbounded(plan), universe, plan)
-    made = {}
+    trips_by_value = {}
     for (name, dimension), codes in zip(
         universe.dimensions.items(), universe.unrank_codes(index), strict=True
     ):
         totals = np.zeros(len(dimension), dtype=np.int64)
         np.add.at(totals, codes, value)
-        made[name] = tuple(zip(dimension.values, totals.tolist(), strict=True))
-    return made
+        trips_by_value[name] = tuple(zip(dimension.values, totals.tolist(), strict=True))
+    return trips_by_value
 
 
-def _person_loads(unit: Any, trips: Ints, persons: Ints, own: Ints) -> PersonLoads:
+def _person_loads(unit: Any, trips: Ints, persons: Ints, all_trips: Ints) -> PersonLoads:
     everyone, upto = int(persons.sum()), np.cumsum(persons)
     quantiles = {}
     for share in LOAD_QUANTILES if everyone else ():
         place = int(np.searchsorted(upto, share * everyone))
         quantiles[share] = int(trips[min(place, len(trips) - 1)])
-    together = int((own - trips * persons).sum())
+    together = int((all_trips - trips * persons).sum())
     dropped = {
         most: together + int((np.maximum(trips - most, 0) * persons).sum()) for most in MAX_TRIPS_TRIED
     }
     kept = int((np.minimum(trips, unit.max_trips) * persons).sum())
-    return PersonLoads(everyone, int(own.sum()), quantiles, dropped, unit.per, kept, together)
+    return PersonLoads(everyone, int(all_trips.sum()), quantiles, dropped, unit.per, kept, together)
 
 
-# Looking at trips without counting them: their schema, which is public, and the trips again, on another path, which are not.
+# Without counting: the schema of trips, which is public; and the trips counted again on another path, which are not
 
 
-def schema_of(trips: Any, wanted: Sequence[str] | None = None) -> Schema:
-    """The columns of trips and their types: no row is read. Of several files, the wanted columns must be alike in all.
+def schema_of(trips: Any, needed: Sequence[str] | None = None) -> Schema:
+    """The columns of trips and their types: no row is read. Of several files, the `needed` columns must be alike in all.
 
     >>> list(schema_of({"stop": ["A"], "time": ["am"]}).kinds)
     ['stop', 'time']
     """
-    with engine_for(trips).open(trips, wanted) as source:
+    with engine_for(trips).open(trips, needed) as source:
         return source.schema
 
 
@@ -332,8 +331,8 @@ def second_count(
     """
     if can_recount(trips):
         return _second_count(trips, universe, Trip(), columns, clock, days).counts()
-    found = count(trips, universe, columns=columns, clock=clock, days=days)
-    return found.index, found.value
+    counts = count(trips, universe, columns=columns, clock=clock, days=days)
+    return counts.index, counts.value
 
 
 def trips_by_person(
@@ -355,12 +354,12 @@ def trips_by_person(
     (2, 3)
     """
     if can_recount(trips):
-        found = _second_count(trips, universe, unit, columns, clock, days)
-        assert found.person is not None
-        order = np.lexsort((found.types, found.person))
-        return np.diff(found.person[order], prepend=-1) != 0, found.types[order]
+        recounted = _second_count(trips, universe, unit, columns, clock, days)
+        assert recounted.person is not None
+        order = np.lexsort((recounted.types, recounted.person))
+        return np.diff(recounted.person[order], prepend=-1) != 0, recounted.types[order]
     trips = within_periods(trips, universe, unit, columns, clock or Clock(), days)
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit, days)) as source:
+    with engine_for(trips).open(trips, needed_columns(universe, columns, unit, days)) as source:
         plan = make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         begins, types = [np.empty(0, dtype=bool)], [np.empty(0, dtype=np.int64)]
         for new, flat in source.by_person(plan):
@@ -386,7 +385,7 @@ def loads_of(
     ([1, 2], [1, 1])
     """
     trips = within_periods(trips, universe, unit, columns, clock or Clock())
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit)) as source:
+    with engine_for(trips).open(trips, needed_columns(universe, columns, unit)) as source:
         many, persons, _ = source.loads(make_plan(source.schema, universe, columns, unit, clock or Clock()))
     return many.tolist(), persons.tolist()
 
@@ -400,7 +399,7 @@ def _second_count(
     days: ServiceDays | None,
 ) -> Recount:
     """The second count, of trips whose schema has been checked; what cannot be read is one error that quotes nothing."""
-    with engine_for(trips).open(trips, wanted_columns(universe, columns, unit, days)) as source:
+    with engine_for(trips).open(trips, needed_columns(universe, columns, unit, days)) as source:
         make_plan(source.schema, universe, columns, unit, clock or Clock(), days)
         label = source.schema.label
     person = day = None

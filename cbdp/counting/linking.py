@@ -140,8 +140,8 @@ class LinkedTaps(Preparation):
         return CountingPlan((Field(self.time, kind),), (moment,), (), zones)
 
     def kinds(self, raw: Mapping[str, Any]) -> dict[str, Any]:
-        made = {"origin": raw[self.place], "destination": raw[self.place]}
-        return {**made, self.time: raw[self.time], self.person: raw[self.person]}
+        ends = {"origin": raw[self.place], "destination": raw[self.place]}
+        return {**ends, self.time: raw[self.time], self.person: raw[self.person]}
 
     def query(self, say: DuckDialect, kinds: Sequence[ColumnKind], source: str) -> str:
         from cbdp.counting.engines.duckdb_dialect import identifier

@@ -1,4 +1,21 @@
-"""The counting plan: what an engine is asked to do, as frozen values of relational steps. Private only by its `key`."""
+"""The counting plan: what an engine is asked to do, as frozen values of relational steps. All of it is public: the key of a count is handed over apart.
+
+A plan is made on the driver from public things alone (the universe, the clock, the columns' types), before a row is read. It
+is the same for every engine, and whole numbers and bytes throughout, so that engines cannot disagree:
+
+    1 read      the `fields`: columns of the source, each of one kind
+    2 moments   a field read as a clock: its day (since 1970) and its second of the day, in the zone's time
+    3 match     each axis (dimension) finds a row's code by its `ways`, in order, the first that matches; keys are unique within
+                a way and compared as bytes, whole numbers or doubles, so that a row finds at most one code; no code: dropped
+    4 zeros     rows at public structural zeros are dropped: before bounding; without a bound by the driver, after grouping
+    5 weigh     with a weight, the row stands for that many trips; what is not a whole number of at least 0 is dropped
+    6 bound     with a person, rows without one are dropped, and at most `most` trips of each are kept (cbdp.counting.bounding); with a
+                period, rows without one are dropped too, and `most` trips are kept of each person in each period; with `apart`, one at
+                most of each person, period and combination of these axes' codes, before the others are counted
+    7 group     `flat`, the place of the codes in the product of the axes, with its number of trips
+
+Only (flat, n) comes back. docs/explanation/counting.md has the rules in full, and the proof that the bound holds.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +32,8 @@ from cbdp.counting.clock import EPOCH_DATE, WrittenForm, ZoneTable
 from cbdp.counting.columns import ColumnKind
 from cbdp.errors import InputError
 
-# The counting plan: what an engine is asked to do, as frozen values of relational steps. Private only by its `key`.
-#
-# A plan is made on the driver from public things alone (the universe, the clock, the columns' types), before a row is read. It
-# is the same for every engine, and whole numbers and bytes throughout, so that engines cannot disagree:
-#
-#     1 read      the `fields`: columns of the source, each of one kind
-#     2 moments   a field read as a clock: its day (since 1970) and its second of the day, in the zone's time
-#     3 match     each axis (dimension) finds a row's code by its `ways`, in order, the first that matches; keys are unique within
-#                 a way and compared as bytes, whole numbers or doubles, so that a row finds at most one code; no code: dropped
-#     4 zeros     rows at public structural zeros are dropped: before bounding; without a bound by the driver, after grouping
-#     5 weigh     with a weight, the row stands for that many trips; what is not a whole number of at least 0 is dropped
-#     6 bound     with a person, rows without one are dropped, and at most `most` trips of each are kept (cbdp.counting.bounding); with a
-#                 period, rows without one are dropped too, and `most` trips are kept of each person in each period; with `apart`, one at
-#                 most of each person, period and combination of these axes' codes, before the others are counted
-#     7 group     `flat`, the place of the codes in the product of the axes, with its number of trips
-#
-# Only (flat, n) comes back. docs/explanation/counting.md has the rules in full, and the proof that the bound holds.
-
-
-MAX_TRIPS_PER_PERSON = (
-    2**40
-)  # counts saturate here: a sum of weights cannot overflow, and one trip still changes it by one at most
+# trips: weights, and the sums of them, saturate here, so that no sum overflows; one trip still changes a count by one at most
+SATURATED_COUNT = 2**40
 
 
 @dataclass(frozen=True)
@@ -81,10 +78,10 @@ class Lookup:
 
     by        of      key
     bytes     field   the bytes of text
-    whole     field   a whole number: of a whole field; of a real one that is whole; of text that matches written.WHOLE
-    dotted    field   the same, but of text only as in "289.0" (written.DOTTED)
-    real      field   a double; of text that matches written.REAL
-    truth     field   1 or 0; of text that matches written.TRUE or FALSE
+    whole     field   a whole number: of a whole field; of a real one that is whole; of text that matches clock.WHOLE_PATTERN
+    dotted    field   the same, but of text only as in "289.0" (clock.DOTTED_PATTERN)
+    real      field   a double; of text that matches clock.REAL_PATTERN
+    truth     field   1 or 0; of text that matches clock.TRUE_PATTERN or FALSE_PATTERN
     second    moment  the second of the day // width
     day       moment  the day since 1970
     """
@@ -153,18 +150,16 @@ class CountingPlan:
         return tuple(axis.size for axis in self.axes)
 
 
-# The service days that a count is restricted to: one release of a series looks at one period, and at no other row.
-#
-# The restriction is one more axis of the counting plan, with a single code for the days inside. A row on another day, or on none that is
-# known, finds no code and is dropped before persons are bounded, as if it were not there.
-
-
-DAYS_AXIS = "days of the release"
+DAYS_AXIS = "days of the release"  # the name of the axis that restricts a count to service days
 
 
 @dataclass(frozen=True)
 class ServiceDays:
-    """Service days from a first to a last, both included."""
+    """Service days from a first to a last, both included: one release of a series looks at one period, and at no other row.
+
+    The restriction is one more axis of the counting plan, with a single code for the days inside. A row on another day, or on none that
+    can be told, finds no code and is dropped before persons are bounded, as if it were not there.
+    """
 
     first: dt.date
     last: dt.date

@@ -74,7 +74,7 @@ from cbdp_features.calendar import (
     period_of,
 )
 
-# From a column's values to a dimension's codes: by kind of column and of labels, and every key means one label.
+# Lookups: from a column's values to a dimension's codes. Every key means one label.
 
 
 LookupMaker = Callable[[int], list[Lookup]]  # of the place of a moment
@@ -188,8 +188,8 @@ def time_lookup(name: str, dimension: Dimension, clock: Clock) -> tuple[str, Loo
         return "second", _period_lookup(name, dimension)
     dates = [date_or_none(value) for value in dimension.values]
     if all(d is not None for d in dates):
-        found = {c: (d - EPOCH_DATE).days for c, d in enumerate(dates) if d is not None}
-        return "day", lambda place: _unique_lookup("day", place, found, dimension.values)
+        days = {c: (d - EPOCH_DATE).days for c, d in enumerate(dates) if d is not None}
+        return "day", lambda place: _unique_lookup("day", place, days, dimension.values)
     codes = _day_types(dimension, clock)
     if codes is None:
         return None
@@ -211,7 +211,7 @@ def _period_lookup(name: str, dimension: Dimension) -> LookupMaker:
 
 
 def _day_types(dimension: Dimension, clock: Clock) -> Ints | None:
-    """The code of every day from FIRST to LAST by its name, or as weekday and weekend; a holiday's type goes before."""
+    """The code of every day from FIRST_DATE to LAST_DATE by its name, or as weekday and weekend; a holiday's type goes before."""
     holidays = dict(clock.holidays)
     if not set(dimension.values) <= {*WEEKDAYS, "weekday", "weekend", *holidays.values()}:
         return None
@@ -250,12 +250,12 @@ def _shown_key(by: KeyKind, key: Any) -> str:
 
 def column_refusal(column: str, kind: Any, dimension: Dimension) -> InputError:
     """What to say when a column cannot hold what a dimension lists."""
-    wanted = "text" if all(isinstance(v, str) for v in dimension.values) else "others"
-    wanted = "numbers" if all(isinstance(v, int | float) for v in dimension.values) else wanted
-    return InputError(f"column {column!r} holds {kind} values, the dimension {wanted}: convert one of them")
+    expected = "text" if all(isinstance(v, str) for v in dimension.values) else "others"
+    expected = "numbers" if all(isinstance(v, int | float) for v in dimension.values) else expected
+    return InputError(f"column {column!r} holds {kind} values, the dimension {expected}: convert one of them")
 
 
-# Making the counting plan, and refusing what cannot be counted: by schema, universe and clock alone, before a row is read.
+# The plan, and the refusal of what cannot be counted: by schema, universe and clock alone
 
 
 PERSON_KEY, COUNT_KEY, DAY_KEY = "person", "count", "day"  # what `columns` may name besides the dimensions
@@ -300,28 +300,28 @@ def make_plan(
     )
 
 
-def wanted_columns(
+def needed_columns(
     universe: Universe, columns: Mapping[str, str] | None, unit: Unit, days: ServiceDays | None = None
 ) -> list[str]:
     """The columns that a count reads."""
     names = columns or {}
-    wanted = [names.get(n, n) for n in universe.dimensions]
+    needed = [names.get(n, n) for n in universe.dimensions]
     if isinstance(unit, Person):
-        wanted.append(person_column(unit.column, names, universe))
+        needed.append(person_column(unit.column, names, universe))
         if unit.per != RELEASE:
-            wanted.append(day_column(names, universe, unit))
+            needed.append(day_column(names, universe, unit))
     if days is not None:
-        wanted.append(dated_column(names, universe))
+        needed.append(dated_column(names, universe))
     weight = weight_column(names, universe)
-    return list(dict.fromkeys([*wanted, *([] if weight is None else [weight])]))
+    return list(dict.fromkeys([*needed, *([] if weight is None else [weight])]))
 
 
 def check_keys(columns: Mapping[str, str], universe: Universe) -> None:
     """Refuse a name in `columns` that nothing would read: a misspelt `count` must not turn a weight into 1."""
-    known = list(dict.fromkeys([*universe.dimensions, PERSON_KEY, COUNT_KEY, DAY_KEY]))
+    names = list(dict.fromkeys([*universe.dimensions, PERSON_KEY, COUNT_KEY, DAY_KEY]))
     for name in columns:
-        if name not in known:
-            raise InputError(f"columns name {name!r}, which is no dimension: {did_you_mean(name, known)}")
+        if name not in names:
+            raise InputError(f"columns name {name!r}, which is no dimension: {did_you_mean(name, names)}")
 
 
 def person_column(named: str, columns: Mapping[str, str], universe: Universe) -> str:
@@ -339,24 +339,24 @@ def person_column(named: str, columns: Mapping[str, str], universe: Universe) ->
 
 def day_column(columns: Mapping[str, str], universe: Universe, unit: Person) -> str:
     """The column that tells in which period of the unit a trip was made."""
-    found = _date_column(columns, universe)
-    if found is None:
+    column = _date_column(columns, universe)
+    if column is None:
         raise InputError(
             f"the unit protects one {unit.per} of a person, and nothing says on which day a trip was made: name a column "
             'with the day in columns["day"], or protect a person per release'
         )
-    return found
+    return column
 
 
 def dated_column(columns: Mapping[str, str], universe: Universe) -> str:
     """The column that tells in which period of a series a trip was made."""
-    found = _date_column(columns, universe)
-    if found is None:
+    column = _date_column(columns, universe)
+    if column is None:
         raise InputError(
             "a release of a series counts the trips of some days, and nothing says on which day a trip was made: "
             'name a column with the day in columns["day"]'
         )
-    return found
+    return column
 
 
 def _date_column(columns: Mapping[str, str], universe: Universe) -> str | None:
@@ -425,16 +425,16 @@ def structural_zeros(universe: Universe) -> tuple[StructuralZeros, ...]:
     """Public structural zeros: of each group of dimensions the shorter list, of what is out or of what is in."""
     if math.prod(len(d) for d in universe.dimensions.values()) >= 2**63:
         raise InputError("the dimensions span 2^63 combinations or more: coarsen one of them")
-    found = []
+    zeros = []
     for block in universe.blocks:
         if block.allowed is not None:
             inside = np.zeros(math.prod(block.shape), dtype=bool)
             inside[block.allowed] = True
             out = 2 * len(block.allowed) > len(inside)
-            found.append(
+            zeros.append(
                 StructuralZeros(block.dims, block.shape, np.flatnonzero(inside != out).astype(np.int64), out)
             )
-    return tuple(found)
+    return tuple(zeros)
 
 
 @cache
@@ -458,10 +458,10 @@ class _PlanBuilder:
 
     def place(self, column: str) -> int:
         check_column(self.schema, column)
-        wanted = Field(column, self.schema.kind(column))
-        if wanted not in self.fields:
-            self.fields.append(wanted)
-        return self.fields.index(wanted)
+        entry = Field(column, self.schema.kind(column))
+        if entry not in self.fields:
+            self.fields.append(entry)
+        return self.fields.index(entry)
 
     def axis(self, name: str, column: str, dimension: Dimension) -> Axis:
         place = self.place(column)
@@ -504,8 +504,8 @@ class _PlanBuilder:
         column = day_column(columns, universe, unit)
         place = self.place(column)
         forms = moment_forms(self.fields[place].kind, self.clock, need="day")
-        known = named is None or time_lookup(named, universe.dimensions[named], self.clock) is not None
-        if not known or (not forms and self.fields[place].kind.name != NULLS):
+        tells_days = named is None or time_lookup(named, universe.dimensions[named], self.clock) is not None
+        if not tells_days or (not forms and self.fields[place].kind.name != NULLS):
             raise InputError(
                 f"the unit protects one {unit.per} of a person, and column {column!r} tells no dates: name a column with the day in "
                 'columns["day"], list dates in the universe, or protect a person per release'
@@ -513,10 +513,10 @@ class _PlanBuilder:
         return PeriodLookup(None, self._moment(place, forms), *days_by_period(unit.per))
 
     def _by_time(self, name: str, dimension: Dimension, place: int) -> list[Lookup]:
-        found = time_lookup(name, dimension, self.clock)
-        if found is None:
+        lookup = time_lookup(name, dimension, self.clock)
+        if lookup is None:
             return []
-        need, make = found
+        need, make = lookup
         forms = moment_forms(self.fields[place].kind, self.clock, need=need)
         return make(self._moment(place, forms)) if forms else []
 

@@ -1,4 +1,9 @@
-"""PRIVATE. Trips counted a second time on another path: plain Python reads each distinct value, by the rules of docs/explanation/counting.md."""
+"""PRIVATE. Trips counted a second time on another path: Arrow hands out values, plain Python reads each distinct one, and no SQL is written.
+
+It shares with `cbdp.count` the public rules of docs/explanation/counting.md (universe, clock, the patterns of written times) and nothing that
+carries them out: no plan, no engine, no table of zones, no key. An audit with trips counts this way, so that a mistake in the count shows. It
+is slower.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ from cbdp.features import Dimension, Universe
 from cbdp.privacy.unit import RELEASE
 from cbdp_features.calendar import WEEKDAYS, date_or_none, dates_or_none, day_dimension, period_of
 
-# Values read by plain Python, one at a time, for the second count: the rules of docs/explanation/counting.md without an engine.
+# Values, one at a time
 
 
 DayAndSecond = tuple[dt.date | None, int | None]  # the day and the second of the day, as far as they are told
@@ -48,7 +53,9 @@ DayAndSecond = tuple[dt.date | None, int | None]  # the day and the second of th
 MONTH_ABBREVIATIONS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
 EPOCH_INSTANT = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 YEARS_READ = range(1850, 2150)
-MAX_NUMBER = 2**40
+SATURATED_COUNT = (
+    2**40
+)  # trips: weights and sums saturate here, as in the counting plan, whose constant is not used on purpose
 
 
 @dataclass(frozen=True)
@@ -105,26 +112,26 @@ def _written_number(text: str, labels: Mapping[Hashable, int]) -> Any:
 
 
 def _whole_number(value: Any) -> int | None:
-    made = _unbounded_whole(value)
-    return made if made is not None and -(2**63) <= made < 2**63 else None
+    whole = _unbounded_whole(value)
+    return whole if whole is not None and -(2**63) <= whole < 2**63 else None
 
 
 def _unbounded_whole(value: Any) -> int | None:
     if isinstance(value, str):
-        found = re.fullmatch(WHOLE_PATTERN, value)
-        made = int(Decimal(found[1])) if found else None
+        match = re.fullmatch(WHOLE_PATTERN, value)
+        whole = int(Decimal(match[1])) if match else None
     else:
         try:
-            made = int(value) if value == math.floor(value) else None
+            whole = int(value) if value == math.floor(value) else None
         except (ValueError, OverflowError, TypeError, ArithmeticError):
-            made = None
-    return made
+            whole = None
+    return whole
 
 
 def row_weight(value: Any) -> int | None:
     """The trips that a row stands for; beyond 64 bits, many."""
     whole = _unbounded_whole(value)
-    return None if whole is None or whole < 0 else min(whole, MAX_NUMBER)
+    return None if whole is None or whole < 0 else min(whole, SATURATED_COUNT)
 
 
 Spelling = Callable[[str], str]
@@ -147,7 +154,7 @@ def _canonical_number(text: str) -> str:
     return "-" * sign + (led.ljust(power, "0") if power >= len(led) else f".{led}e{power}")
 
 
-def person_number(value: Any, known: dict[bytes, int], spelling: Spelling = str) -> int | None:
+def person_number(value: Any, numbers: dict[bytes, int], spelling: Spelling = str) -> int | None:
     """Persons are numbered as they come: by bytes, numbers by value, and NaN is nobody."""
     if isinstance(value, float):
         if math.isnan(value):
@@ -156,7 +163,7 @@ def person_number(value: Any, known: dict[bytes, int], spelling: Spelling = str)
     if isinstance(value, str):
         value = spelling(value)
     bytes_ = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
-    return known.setdefault(bytes_, len(known)) if bytes_ else None
+    return numbers.setdefault(bytes_, len(numbers)) if bytes_ else None
 
 
 # Times
@@ -183,13 +190,13 @@ def series_day_of(value: Any, clock: Clock, *, timed: bool) -> dt.date | None:
         if bare:
             forms = [ISO_LOCAL if f == ISO_STAMP else f for f in forms if f in bare or f in dates]
     for form in forms:
-        found = (
+        moment = (
             None
             if not isinstance(value, str) and _whole_number(value) is None
             else _read_form(value, form, clock)
         )
-        if found is not None:
-            return found[0]
+        if moment is not None:
+            return moment[0]
     return None
 
 
@@ -215,21 +222,21 @@ def _moment(value: Any, clock: Clock, need: str) -> DayAndSecond:
         if hour is not None:
             return None, 3600 * hour if 0 <= hour < 24 else None
     for form in _readable_forms(clock, need):
-        found = _read_form(value, form, clock)
-        if found is not None:
-            return found
+        moment = _read_form(value, form, clock)
+        if moment is not None:
+            return moment
     return None, None
 
 
 def _stated_forms(clock: Clock) -> list[str | WrittenForm]:
-    found: list[str | WrittenForm] = []
+    forms: list[str | WrittenForm] = []
     for f in clock.formats:
-        found += (
+        forms += (
             [ISO_STAMP, ISO_DATE, ISO_TIME]
             if f == ISO_NAME
             else [f if f in EPOCH_UNITS_PER_SECOND else written_form(f)]
         )
-    return found
+    return forms
 
 
 def _forms_that_tell(stated: list[str | WrittenForm], need: str) -> list[str | WrittenForm]:
@@ -253,10 +260,10 @@ def _read_form(value: Any, form: str | WrittenForm, clock: Clock) -> DayAndSecon
                 _local_moment(whole * 10**6 // EPOCH_UNITS_PER_SECOND[form], clock.timezone), clock
             )
         )
-    found = re.fullmatch(form.pattern, value if isinstance(value, str) else str(_whole_number(value)))
-    if found is None:
+    match = re.fullmatch(form.pattern, value if isinstance(value, str) else str(_whole_number(value)))
+    if match is None:
         return None
-    part = {name: text.lower() for name, text in zip(form.parts, found.groups(), strict=True) if text}
+    part = {name: text.lower() for name, text in zip(form.parts, match.groups(), strict=True) if text}
     second = _hour_of(part) * 3600 + int(part.get("M", 0)) * 60 + int(part.get("S", 0))
     if not form.dated:
         return None, second
@@ -314,13 +321,10 @@ def _day_names(day: dt.date, clock: Clock) -> list[str]:
     return [WEEKDAYS[day.weekday()], "weekday" if day.weekday() < 5 else "weekend"]
 
 
-# Trips counted a second time, on another path: Arrow hands out values, plain Python reads each distinct one, and no SQL is written.
-#
-# It shares with `cbdp.count` the public rules (universe, clock, the patterns of written times) and nothing that carries them out: no
-# plan, no engine, no table of zones, no key. An audit with trips counts this way, so that a mistake in the count shows. It is slower.
+# The count
 
 
-FIRST_PERIOD_DAYS = 10**6  # days
+PERIOD_OFFSET = 10**6  # periods: added to their numbers, so that none is negative, which means no period
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +342,7 @@ class Recount:
         index, place = np.unique(self.types, return_inverse=True)
         value = np.zeros(len(index), dtype=np.int64)
         np.add.at(value, place, self.weight)
-        return index[value > 0], np.minimum(value[value > 0], MAX_NUMBER)
+        return index[value > 0], np.minimum(value[value > 0], SATURATED_COUNT)
 
 
 def can_recount(trips: Any) -> bool:
@@ -366,12 +370,12 @@ def recount(
     """
     names = columns or {}
     weights = None if "count" in universe.dimensions else names.get("count")
-    wanted = [names.get(n, n) for n in universe.dimensions]
+    dimension_columns = [names.get(n, n) for n in universe.dimensions]
     typed = not (files.are_files(trips) and not files.are_parquet(files.find_files(trips)))
     read = [value_coder(d, clock or Clock(), typed=typed) for d in universe.dimensions.values()]
-    known: list[dict[Any, int]] = [{} for _ in [*read, weights]]
+    code_caches: list[dict[Any, int]] = [{} for _ in [*read, weights]]
     who: dict[bytes, int] = {}
-    found: list[list[Ints]] = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
+    parts: list[list[Ints]] = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
     when = None if day is None else _period_coder(universe, names, day, per, clock or Clock(), typed=typed)
     among = (
         None
@@ -380,25 +384,30 @@ def recount(
     )
     pairs: dict[tuple[int, int], int] = {}
     for batch in _column_batches(
-        trips, list(dict.fromkeys([*wanted, *filter(None, (weights, person, day, dated))]))
+        trips, list(dict.fromkeys([*dimension_columns, *filter(None, (weights, person, day, dated))]))
     ):
-        codes = [_coded_column(batch[c], f, k) for c, f, k in zip(wanted, read, known[:-1], strict=True)]
+        codes = [
+            _coded_column(batch[c], f, k)
+            for c, f, k in zip(dimension_columns, read, code_caches[:-1], strict=True)
+        ]
         rank = universe.rank_codes(codes)
-        times = _coded_column(batch[weights], row_weight, known[-1]) if weights else np.ones_like(rank)
-        own = np.zeros_like(rank)
+        times = _coded_column(batch[weights], row_weight, code_caches[-1]) if weights else np.ones_like(rank)
+        person_codes = np.zeros_like(rank)
         if person:
             spelling = spelling_of(text=kind_of(batch[person].type).name == TEXT, typed=typed)
-            own = _coded_column(batch[person], lambda v: person_number(v, who, spelling), {})  # noqa: B023 - used at once
+            person_codes = _coded_column(batch[person], lambda v: person_number(v, who, spelling), {})  # noqa: B023 - used at once
         if when is not None and day is not None:
             period = _coded_column(batch[day], when, {})
-            both = zip(own.tolist(), period.tolist(), strict=True)
-            own = np.array([-1 if min(p) < 0 else pairs.setdefault(p, len(pairs)) for p in both], np.int64)
-        inside = (rank >= 0) & (times >= 0) & (own >= 0)
+            both = zip(person_codes.tolist(), period.tolist(), strict=True)
+            person_codes = np.array(
+                [-1 if min(p) < 0 else pairs.setdefault(p, len(pairs)) for p in both], np.int64
+            )
+        inside = (rank >= 0) & (times >= 0) & (person_codes >= 0)
         if among is not None and dated is not None:
             inside &= _coded_column(batch[dated], among, {}) >= 0
-        for part, column in zip(found, (rank, times, own), strict=True):
+        for part, column in zip(parts, (rank, times, person_codes), strict=True):
             part.append(column[inside])
-    types, trips_each, persons = map(np.concatenate, found)
+    types, trips_each, persons = map(np.concatenate, parts)
     return Recount(types, trips_each, persons if person else None)
 
 
@@ -415,13 +424,13 @@ def _day_coder(days: ServiceDays, clock: Clock, timed: bool) -> Callable[[Any], 
 def _period_coder(
     universe: Universe, names: Mapping[str, str], column: str, per: str, clock: Clock, *, typed: bool
 ) -> Callable[[Any], int | None]:
-    """The number of the period that a value of the day's column tells, counted from long ago so that none is negative."""
+    """The number of the period that a value of the day's column tells, with an offset that leaves none negative."""
     named = day_dimension(universe.dimensions)
     dates = None if named is None else dates_or_none(universe.dimensions[named])
     if named is None or dates is None or names.get(named, named) != column:
-        return lambda v: None if (d := day_of(v, clock)) is None else FIRST_PERIOD_DAYS + period_of(d, per)
+        return lambda v: None if (d := day_of(v, clock)) is None else PERIOD_OFFSET + period_of(d, per)
     code = value_coder(universe.dimensions[named], clock, typed=typed)
-    return lambda v: None if (c := code(v)) is None else FIRST_PERIOD_DAYS + period_of(dates[c], per)
+    return lambda v: None if (c := code(v)) is None else PERIOD_OFFSET + period_of(dates[c], per)
 
 
 # Reading
@@ -453,7 +462,7 @@ def _column_batches(trips: Any, columns: Sequence[str]) -> Iterator[dict[str, An
             yield dict(zip(columns, batch.columns, strict=True))
 
 
-def _coded_column(column: Any, code: Callable[[Any], int | None], known: dict[Any, int]) -> Ints:
+def _coded_column(column: Any, code: Callable[[Any], int | None], code_of_value: dict[Any, int]) -> Ints:
     """A whole number for every value, −1 for none; each distinct value is looked at once."""
     import pyarrow as pa
 
@@ -462,13 +471,13 @@ def _coded_column(column: Any, code: Callable[[Any], int | None], known: dict[An
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     distinct = _python_values(coded.dictionary)
     for value in distinct:
-        if value not in known:
-            made = None if value is None else code(value)
-            known[value] = -1 if made is None else made
-    table = np.array([*(known[v] for v in distinct), -1], dtype=np.int64)
+        if value not in code_of_value:
+            number = None if value is None else code(value)
+            code_of_value[value] = -1 if number is None else number
+    table = np.array([*(code_of_value[v] for v in distinct), -1], dtype=np.int64)
     place = coded.indices.cast(pa.int64()).fill_null(len(distinct)).to_numpy(zero_copy_only=False)
-    found: Ints = table[place]
-    return found
+    codes: Ints = table[place]
+    return codes
 
 
 def _python_values(values: Any) -> list[Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Dataset", "OpalTaps", "Statistic", "ann_arbor", "ann_arbor_city", "opal_taps"]
 
 
-def ann_arbor_city(*given: Any, **options: Any) -> "City":
+def ann_arbor_city(*arguments: Any, **options: Any) -> "City":
     """The built-in city as a shuttle service sees it: see `cbdp.datasets.shuttle_city`.
 
     >>> import cbdp
@@ -23,6 +23,6 @@ def ann_arbor_city(*given: Any, **options: Any) -> "City":
     >>> len(city.zones), int(city.hub.sum())
     (4, 8)
     """
-    from cbdp.datasets.shuttle_city import ann_arbor_city as made
+    from cbdp.datasets.shuttle_city import ann_arbor_city as shuttle_city
 
-    return made(*given, **options)
+    return shuttle_city(*arguments, **options)

@@ -1,7 +1,14 @@
-"""The public geography of the synthetic city: stops, zones, hubs and the mode of every pair.
+"""A synthetic city with the statistics of the published Ann Arbor case study (`ann_arbor`): its public geography and its demand.
 
-Nothing here is drawn: no seed and no demand moves a stop, a zone, a hub or a mode. Positions are rounded to 10 m, so that
-the last bits of a cosine do not matter.
+The trips are synthetic: the case study's own records were never public. What Fioretto and others (2018) print about them is met exactly: 16,900 ordered pairs of
+stops (so 130 stops; the text says 160), half-hour periods, 4 zones, 12 modes, 37,714 trips on a weekday of 28 periods (which agrees with its 261,032 trips
+after Laplace noise), of which 4,878 between 8 and 10 am on 591 of 67,600 types. The tail follows the error of an answer that is zero everywhere, taken to be
+about 2.16 (root mean square over those types; the paper does not print it). Of the weekend it prints no demand, only a fleet of 48 shuttles against
+99: half the trips, and all other weekend figures, are our choice.
+
+The geography (stops, zones, hubs, the mode of every pair) depends on no seed and no demand. Demand: people travel from homes to work, campus and hubs in the
+morning and back in the evening; a pair that is popular in one period is popular in the next. No trip starts where it ends, though
+the published universe has those types.
 """
 
 from __future__ import annotations
@@ -32,7 +39,7 @@ from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe, periods
 
 STOP_COUNT = 130
-WIDTH_KM, HEIGHT_KM = 16.0, 12.0  # km
+WIDTH_KM, HEIGHT_KM = 16.0, 12.0
 ZONES = ("NE", "NW", "SW", "SE")
 LINE_OF_ZONE = np.array([0, 1, 0, 1])  # one bus line runs NE–SW, one NW–SE; they cross in the centre
 MODES = (
@@ -49,11 +56,8 @@ MODES = (
     "shuttle-bus-bus-shuttle",
     "shuttle-bus-shuttle in zone",
 )
-WALK_KM, BORDER_KM, LONG_KM = (
-    0.5,
-    1.5,
-    4.0,
-)  # km: walked · served by one shuttle across a zone border · too long for one in its zone
+# walked below this · one shuttle across a zone border below this · too long for one shuttle in its zone
+WALK_KM, BORDER_KM, LONG_KM = 0.5, 1.5, 4.0
 CENTRE_LAT, CENTRE_LON, KM_PER_DEGREE = 42.28, -83.74, 111.2
 
 
@@ -75,9 +79,9 @@ class Geography:
         return [ZONES[z] for z in self.zone]
 
     def near(self, x: float, y: float, spread: float) -> Floats:
-        """How much each stop belongs to the surroundings of a point: 1 there, falling with `spread` (km)."""
-        made: Floats = np.exp(-((self.x - x) ** 2 + (self.y - y) ** 2) / (2 * spread**2))
-        return made
+        """Gaussian proximity of each stop to a point: 1 there, falling with `spread` (km)."""
+        proximity: Floats = np.exp(-((self.x - x) ** 2 + (self.y - y) ** 2) / (2 * spread**2))
+        return proximity
 
     def columns(self) -> Columns:
         """The table of stops."""
@@ -108,7 +112,7 @@ def geography() -> Geography:
 
 
 def _positions() -> tuple[Floats, Floats]:
-    """Stops on a sunflower spiral that thins outwards, each moved a little so that no spiral shows."""
+    """Stops on a sunflower spiral that thins outwards, each moved a little so that no spiral shows; rounded to 10 m, against last bits of a cosine."""
     i = np.arange(STOP_COUNT)
     radius = ((i + 0.5) / STOP_COUNT) ** 0.65
     angle = i * math.pi * (3 - math.sqrt(5))
@@ -119,25 +123,25 @@ def _positions() -> tuple[Floats, Floats]:
 
 
 def _zones(x: Floats, y: Floats) -> Ints:
-    """Lloyd's k-means from the middles of the four quarters: the zones are convex, hence contiguous."""
+    """Lloyd's (1982) k-means from the middles of the four quarters: the zones are convex, hence contiguous."""
     cx, cy = WIDTH_KM * np.array([0.75, 0.25, 0.25, 0.75]), HEIGHT_KM * np.array([0.75, 0.75, 0.25, 0.25])
     for _ in range(30):
         zone = np.argmin(np.hypot(x[:, None] - cx, y[:, None] - cy), axis=1)
         size = np.bincount(zone, minlength=4)
         cx, cy = np.bincount(zone, weights=x) / size, np.bincount(zone, weights=y) / size
-    made: Ints = zone.astype(np.int64)
-    return made
+    zone_of_stop: Ints = zone.astype(np.int64)
+    return zone_of_stop
 
 
 def _hubs(x: Floats, y: Floats, zone: Ints) -> list[int]:
     """Two hubs for each zone: one towards the centre of the city, one beyond the middle of the zone."""
     hubs = []
     for z in range(len(ZONES)):
-        own = np.flatnonzero(zone == z)
-        dx, dy = x[own].mean() - WIDTH_KM / 2, y[own].mean() - HEIGHT_KM / 2
+        members = np.flatnonzero(zone == z)
+        dx, dy = x[members].mean() - WIDTH_KM / 2, y[members].mean() - HEIGHT_KM / 2
         for part in (0.35, 1.2):
-            gap = np.hypot(x[own] - WIDTH_KM / 2 - part * dx, y[own] - HEIGHT_KM / 2 - part * dy)
-            hubs.append(int(own[np.argmin(gap)]))
+            gap = np.hypot(x[members] - WIDTH_KM / 2 - part * dx, y[members] - HEIGHT_KM / 2 - part * dy)
+            hubs.append(int(members[np.argmin(gap)]))
     return hubs
 
 
@@ -169,17 +173,7 @@ def _modes(distance: Floats, zone: Ints, hub: NDArray[np.bool_]) -> NDArray[Any]
     return np.array(MODES, dtype=object)[np.where(chosen == len(MODES), left, chosen)]
 
 
-# A synthetic city with the statistics of the published Ann Arbor case study (`ann_arbor`).
-#
-# The trips are synthetic: the case study's own records were never public. What it printed about them is met exactly:
-# 16,900 ordered pairs of stops (so 130 stops; its text says 160), half-hour periods, 4 zones, 12 modes, 37,714 trips on a
-# weekday of 28 periods (which agrees with its 261,032 trips after Laplace noise), of which 4,878 between 8 and 10 am on 591
-# of 67,600 types. The tail follows the error of an answer that is zero everywhere, taken to be about 2.16 (root mean square
-# over those types; the paper does not print it). Of the weekend it prints no demand, only a fleet of 48 shuttles against 99:
-# half the trips, and all other weekend figures, are our choice.
-#
-# Demand: people travel from homes to work, campus and hubs in the morning and back in the evening; a pair that is popular
-# in one period is popular in the next. No trip starts where it ends, though the published universe has those types.
+# Demand
 
 
 OPENS, CLOSES, PERIOD_LENGTH = "06:00", "20:00", "30min"
@@ -276,8 +270,8 @@ def _period_range(hours: tuple[str, str]) -> tuple[int, int]:
 
 def _universe(place: Geography, hours: tuple[str, str]) -> Universe:
     stops = Dimension(place.names, zone=place.zones)
-    made = Universe(origin=stops, destination=stops, time=periods(*hours, PERIOD_LENGTH))
-    return made.with_attribute("mode", ("origin", "destination"), place.mode)
+    universe = Universe(origin=stops, destination=stops, time=periods(*hours, PERIOD_LENGTH))
+    return universe.with_attribute("mode", ("origin", "destination"), place.mode)
 
 
 def _demand(rng: np.random.Generator, place: Geography, fitted: _DemandProfile) -> tuple[Ints, Ints, Ints]:
@@ -319,21 +313,21 @@ def _pair_rates(rng: np.random.Generator, place: Geography, fitted: _DemandProfi
     commute = homes[:, None] * work * decay * habit[0]
     errand = (homes + work)[:, None] * work * decay * habit[1]
     hour = np.arange(len(PERIODS)) / 2 + 6.25
-    made = np.zeros((len(PERIODS), STOP_COUNT**2))
+    rates = np.zeros((len(PERIODS), STOP_COUNT**2))
     for peak, pattern in ((fitted.inward, commute), (fitted.outward, commute.T), (fitted.errands, errand)):
         when = np.exp(-((hour - peak.hour) ** 2) / (2 * peak.spread**2))
-        made += np.outer(peak.share * when / when.sum(), pattern.reshape(-1) / pattern.sum())
-    return made
+        rates += np.outer(peak.share * when / when.sum(), pattern.reshape(-1) / pattern.sum())
+    return rates
 
 
 def _apportioned_with_rush(weight: Floats, rush: int | slice, inside: int, total: int) -> Ints:
     """Integers in proportion to `weight`, but with exactly `inside` of their `total` in the rush."""
     marked = np.zeros(len(weight), dtype=bool)
     marked[rush] = True
-    made = np.empty(len(weight), dtype=np.int64)
-    made[marked] = apportion(weight[marked], inside)
-    made[~marked] = apportion(weight[~marked], total - inside)
-    return made
+    counts = np.empty(len(weight), dtype=np.int64)
+    counts[marked] = apportion(weight[marked], inside)
+    counts[~marked] = apportion(weight[~marked], total - inside)
+    return counts
 
 
 def _statistics(
@@ -341,7 +335,7 @@ def _statistics(
 ) -> dict[str, Statistic]:
     whole = span == (0, len(PERIODS))
     source, rms_source = fitted.sources
-    found = {
+    statistics = {
         "stops": Statistic(130, len(universe.dimension("origin")), "implied"),
         "ordered pairs": Statistic(16_900, STOP_COUNT**2, "published"),
         "zones": Statistic(4, len(ZONES), "published"),
@@ -355,7 +349,7 @@ def _statistics(
     if span[0] <= RUSH_PERIODS.start and RUSH_PERIODS.stop <= span[1]:
         rush = counts[(period >= RUSH_PERIODS.start) & (period < RUSH_PERIODS.stop)]
         size = STOP_COUNT**2 * (RUSH_PERIODS.stop - RUSH_PERIODS.start)
-        found |= {
+        statistics |= {
             "8–10 am: trip types": Statistic(67_600, size, "published"),
             "8–10 am: trips": Statistic(fitted.rush_trips, int(rush.sum()), source),
             "8–10 am: types with trips": Statistic(fitted.rush_types, len(rush), source),
@@ -365,4 +359,4 @@ def _statistics(
             "8–10 am: largest type": Statistic(None, int(rush.max())),
             "8–10 am: Gini of the types": Statistic(None, gini(rush)),
         }
-    return found
+    return statistics

@@ -1,4 +1,4 @@
-"""What a synthetic data set of trips is, and the statistics it was fitted to."""
+"""Synthetic data sets of trips: their record type, the statistics they are fitted to, and their repeatable random draws."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ class Dataset:
 
     name: str
     universe: Universe  # with the attributes origin.zone, destination.zone and mode
-    trips: Columns = field(
-        repr=False
-    )  # a row per trip, a column of labels per dimension; rows in random order
+    # a row per trip, a column of labels per dimension; rows in random order
+    trips: Columns = field(repr=False)
     index: Ints = field(repr=False)  # each trip's type, as its index in the universe
     stops: Columns = field(repr=False)  # stop, x and y (km), lat, lon, zone, hub
     statistics: Mapping[str, Statistic] = field(repr=False)
@@ -102,10 +101,10 @@ def gini(counts: NDArray[Any]) -> float:
     return float((2 * np.arange(1, n + 1) - n - 1) @ ordered / (n * ordered.sum()))
 
 
-# Draws that stay the same from one numpy version to the next: only PCG64's uniform numbers, and inverses of our own.
+# Draws that are the same in every version of numpy: only PCG64's uniform numbers, and inverses of our own
 
 
-TRUNCATED_TAIL = 1 / 200  # the part of a heavy tail that is cut off: buses hold only so many
+TRUNCATED_TAIL = 1 / 200  # probability of the heavy tail that is cut off: buses hold only so many
 
 
 def generator(seed: int) -> np.random.Generator:
@@ -116,16 +115,16 @@ def generator(seed: int) -> np.random.Generator:
 
 
 def weighted_choice(rng: np.random.Generator, weights: Floats, n: int) -> Ints:
-    """`n` positions drawn with probabilities in proportion to `weights`."""
+    """`n` positions drawn with probabilities in proportion to `weights` (`Generator.choice`), by inversion."""
     ladder = np.cumsum(weights)
-    found: Ints = np.searchsorted(ladder, rng.random(n) * ladder[-1], side="right").astype(np.int64)
-    return found
+    positions: Ints = np.searchsorted(ladder, rng.random(n) * ladder[-1], side="right").astype(np.int64)
+    return positions
 
 
 def exponential(rng: np.random.Generator, n: int | tuple[int, ...]) -> Floats:
-    """Standard exponential numbers."""
-    made: Floats = -np.log1p(-rng.random(n))
-    return made
+    """Standard exponential numbers, by inversion."""
+    draws: Floats = -np.log1p(-rng.random(n))
+    return draws
 
 
 def shuffled(rng: np.random.Generator, n: int) -> Ints:
@@ -136,7 +135,7 @@ def shuffled(rng: np.random.Generator, n: int) -> Ints:
 def exponential_race(rng: np.random.Generator, rates: Floats, n: int) -> Ints:
     """The first `n` positions to arrive when each arrives at its own rate, in the order of arrival.
 
-    This draws without replacement in proportion to the rates, and the order is a noisy ranking by rate.
+    Weighted sampling without replacement (Efraimidis and Spirakis 2006); the order is a noisy ranking by rate.
     """
     able = np.flatnonzero(rates)
     arrival = exponential(rng, len(able)) / rates[able]
@@ -144,7 +143,7 @@ def exponential_race(rng: np.random.Generator, rates: Floats, n: int) -> Ints:
 
 
 def apportion(weights: Floats, total: int) -> Ints:
-    """Integers in proportion to `weights` that add up to `total`, by largest remainders.
+    """Integers in proportion to `weights` that add up to `total`, by largest remainders (Hamilton's method).
 
     >>> apportion(np.array([1.0, 1.0, 2.0]), 5).tolist()
     [1, 1, 3]
@@ -159,8 +158,8 @@ def apportion(weights: Floats, total: int) -> Ints:
 def heavy_tailed(rng: np.random.Generator, n: int, total: int, squares: float) -> Ints:
     """`n` positive integers, largest first, that add up to `total` and whose squares add up to `squares` nearly.
 
-    One more than a truncated stretched exponential each, with one draw in every n-th of its law (so the tail does not
-    vary wildly from seed to seed); its exponent is fitted to `squares` by bisection.
+    One more than a truncated stretched exponential each, by stratified sampling with one draw in every n-th of its probability (so the tail
+    does not vary wildly from seed to seed); its exponent is fitted to `squares` by bisection.
     """
     base: Floats = -np.log(TRUNCATED_TAIL + (1 - TRUNCATED_TAIL) * (np.arange(n) + 1 - rng.random(n)) / n)
     low, high = 0.0, 8.0

@@ -1,9 +1,9 @@
-"""Synthetic smart-card taps in the shape of the published Opal release (`opal_taps`).
+"""Synthetic smart-card taps in the shape of the published Opal release (`opal_taps`; Asghar and others 2018).
 
 The trips are synthetic: only the shape is Opal's (four modes, two weeks, quarter hours, the names of places), at about a
 sixtieth of its volume on buses and trains and an eighth on ferries and light rail, and everybody taps off (Opal also has
-unknown places). Opal published tables of taps; here the two taps of a trip stay linked, so that what the independent
-assessment of that release found can be shown:
+unknown places). Opal published tables of taps; here the two taps of a trip stay linked, so that the findings of the
+independent assessment of that release (Culnane and others 2017) can be shown:
 
 - the Manly ferry runs point to point and takes two quarter hours, so every tap-on at Manly Wharf is a tap-off at Circular
   Quay No. 3 Wharf half an hour later, and the release answers one question twice;
@@ -44,7 +44,7 @@ LATE_DAYS = ("20160729", "20160730", "20160812", "20160813")  # Fridays and Satu
 TIMES = periods("00:00", "24:00", "15min")
 MANLY, CREMORNE = "Manly Wharf", "Cremorne Point Wharf"
 QUAY_3, QUAY_4 = "Circular Quay No. 3 Wharf", "Circular Quay No. 4 Wharf"
-OPAL_THRESHOLD = 18  # Opal suppressed smaller counts
+OPAL_THRESHOLD = 18  # taps: Opal suppressed smaller counts
 
 # Busiest first; the last of each is hardly used. The names are Sydney's, how busy each place is here is invented.
 _PLACES = {
@@ -118,9 +118,8 @@ class OpalTaps:
     days: tuple[str, ...]
     modes: tuple[str, ...]
     universes: Mapping[str, Universe] = field(repr=False)  # mode → ⟨tap, time, location⟩
-    parts: Mapping[tuple[str, str], Columns] = field(
-        repr=False
-    )  # on_time, on_location, off_time, off_location
+    # (day, mode) → on_time, on_location, off_time, off_location
+    parts: Mapping[tuple[str, str], Columns] = field(repr=False)
     statistics: Mapping[str, Statistic] = field(repr=False)
 
     def __len__(self) -> int:
@@ -275,7 +274,7 @@ def _late_ferry_trips(rng: np.random.Generator, day: str, wharf: Dimension) -> d
 
 
 def _statistics(parts: Mapping[tuple[str, str], Columns]) -> dict[str, Statistic]:
-    found = {
+    statistics = {
         "days": Statistic(14, len({day for day, _ in parts}), "published"),
         "modes": Statistic(4, len({mode for _, mode in parts}), "published"),
         "quarter hours": Statistic(96, len(TIMES), "published"),
@@ -286,24 +285,22 @@ def _statistics(parts: Mapping[tuple[str, str], Columns]) -> dict[str, Statistic
         on = np.concatenate([part["on_location"] for (_, m), part in parts.items() if m == mode])
         by_place = np.bincount(on, minlength=len(places))
         source = "published" if mode == "lightrail" else "chosen"
-        found |= {
+        statistics |= {
             f"{mode}: places": Statistic(targets[mode], len(places), source),
             f"{mode}: trips": Statistic(None, len(on)),
             f"{mode}: Gini of the places": Statistic(None, gini(by_place)),
         }
-    return found
+    return statistics
 
 
-# Who holds which card, for the synthetic taps in the shape of Opal's: the same people travel on many days (`tap_rows`).
-#
-# Opal's rows were trips with a card. The synthetic trips of `opal_taps` are drawn trip by trip; here each is given to a card, so that a series can be told
-# what it costs one person. It is invented, and made of habits: the k-th trip before noon from A to B, the k-th after noon from B to A, and those of
-# every other day, are one person's. One habit in five belongs to somebody who has another habit too, often with another mode.
+# Cards: Opal's rows were trips with a card. The synthetic trips are drawn one by one; here each is assigned to a card, so that the privacy cost of
+# a series to one person can be stated. Cards are invented, and consist of habits: the k-th trip before noon from A to B, the k-th after noon
+# from B to A, and those of every other day, are one person's. Some habits belong to somebody who has another one too, often of another mode.
 
 
 NOON_PERIOD = len(TIMES) // 2
-MAX_PAIRS = max(len(places) for places in LOCATIONS.values()) ** 2
-SECOND_HABIT_RATIO = 5  # one habit in so many
+MAX_PAIRS = max(len(places) for places in LOCATIONS.values()) ** 2  # ordered pairs of places of one mode
+SECOND_HABIT_RATIO = 5  # one habit in so many is somebody's second
 
 
 def card_of_trips(taps: OpalTaps, seed: int = 0) -> dict[tuple[str, str], Ints]:
@@ -318,14 +315,14 @@ def card_of_trips(taps: OpalTaps, seed: int = 0) -> dict[tuple[str, str], Ints]:
         habits.append(
             (_occurrence_number(pair, back) * len(taps.modes) + taps.modes.index(mode)) * MAX_PAIRS + pair
         )
-    found, habit = np.unique(np.concatenate(habits), return_inverse=True)
-    card = _holder_of_habit(len(found), seed)[habit]
+    distinct_habits, habit = np.unique(np.concatenate(habits), return_inverse=True)
+    card = _holder_of_habit(len(distinct_habits), seed)[habit]
     ends = np.cumsum([len(h) for h in habits])[:-1]
     return dict(zip(taps.parts, np.split(card, ends), strict=True))
 
 
 def _occurrence_number(pair: Ints, back: Any) -> Ints:
-    """The how manieth each trip is of its pair and half of the day."""
+    """The occurrence number (from 0) of each trip within its pair and half of the day: `groupby(key).cumcount()` of pandas."""
     key = 2 * pair + back
     order = np.argsort(key, kind="stable")
     ranked = key[order]
@@ -336,11 +333,11 @@ def _occurrence_number(pair: Ints, back: Any) -> Ints:
 
 
 def _holder_of_habit(habits: int, seed: int) -> Ints:
-    """Whose each habit is: its own holder's, or for one in five that of another."""
+    """The holder of each habit; one habit in five belongs to the holder of another."""
     order = shuffled(generator(seed), habits)
     holder = np.arange(habits)
-    many = habits // SECOND_HABIT_RATIO
-    holder[order[:many]] = order[many : 2 * many]
+    second = habits // SECOND_HABIT_RATIO
+    holder[order[:second]] = order[second : 2 * second]
     return holder
 
 
@@ -353,13 +350,13 @@ def tap_rows(taps: OpalTaps, seed: int = 0) -> Any:
     """
     import pyarrow as pa
 
-    held, made, first = card_of_trips(taps, seed), [], 0
+    cards, tables, first = card_of_trips(taps, seed), [], 0
     for (day, mode), part in taps.parts.items():
         trip = np.arange(first, first + len(part["on_time"]))
         date = dt.datetime.strptime(day, "%Y%m%d").date()  # noqa: DTZ007 - a date alone
-        made += [_rows(date, kind, mode, part, trip, held[day, mode]) for kind in ("on", "off")]
+        tables += [_rows(date, kind, mode, part, trip, cards[day, mode]) for kind in ("on", "off")]
         first += len(trip)
-    return pa.concat_tables(made)
+    return pa.concat_tables(tables)
 
 
 def _rows(day: dt.date, kind: str, mode: str, part: Columns, trip: Ints, card: Ints) -> Any:

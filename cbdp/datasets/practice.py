@@ -16,7 +16,7 @@ from typing import NamedTuple
 FIRST_DAY, DAY_COUNT = dt.date(2026, 3, 2), 28  # a Monday, and four weeks
 COMMUTER_COUNT, OTHER_PERSON_COUNT = 400, 300
 CENTRE = (42.28, -83.74)
-DEGREES_PER_KM = 0.009  # degrees of latitude: about a kilometre
+DEGREES_PER_KM = 0.009  # of latitude
 # zone → where it lies, east and north of the centre in kilometres; its stops
 ZONES = {
     "Centre": ((0.0, 0.0), ("Market", "Station", "Library", "Town Hall")),
@@ -53,13 +53,13 @@ def stops() -> list[PracticeStop]:
     >>> stops()[0]
     PracticeStop(id='S01', name='Market', lat=42.2773, lon=-83.74487, zone='Centre')
     """
-    made: list[PracticeStop] = []
+    town: list[PracticeStop] = []
     for zone, (middle, names) in ZONES.items():
         for name, (east, north) in zip(names, STOP_OFFSETS, strict=True):
             lat = round(CENTRE[0] + DEGREES_PER_KM * (middle[1] + north), 5)
             lon = round(CENTRE[1] + DEGREES_PER_KM * 1.352 * (middle[0] + east), 5)
-            made.append(PracticeStop(f"S{len(made) + 1:02}", name, lat, lon, zone))
-    return made
+            town.append(PracticeStop(f"S{len(town) + 1:02}", name, lat, lon, zone))
+    return town
 
 
 def trips(seed: int = 0) -> list[PracticeTrip]:
@@ -90,16 +90,16 @@ def practice_files(seed: int = 0) -> dict[str, str]:
     counts.csv ['date,hour,from,to,count', '2026-03-02,5,S15,S06,1']
     taps.csv ['card,time,stop,tap', 'C1207,2026-03-02 05:52,S15,on']
     """
-    made = trips(seed)
-    taps = [(t.start, t.card, t.origin, "on") for t in made] + [
-        (t.end, t.card, t.destination, "off") for t in made
+    recorded = trips(seed)
+    taps = [(t.start, t.card, t.origin, "on") for t in recorded] + [
+        (t.end, t.card, t.destination, "off") for t in recorded
     ]
-    summed = Counter((str(t.start.date()), t.start.hour, t.origin, t.destination) for t in made)
+    summed = Counter((str(t.start.date()), t.start.hour, t.origin, t.destination) for t in recorded)
     return {
         "stops.csv": _csv_text(["stop_id", "name", "lat", "lon", "zone"], stops()),
         "trips.csv": _csv_text(
             ["card_id", "start_time", "from_stop", "to_stop"],
-            ((t.card, _minute_text(t.start), t.origin, t.destination) for t in made),
+            ((t.card, _minute_text(t.start), t.origin, t.destination) for t in recorded),
         ),
         "counts.csv": _csv_text(
             ["date", "hour", "from", "to", "count"], ((*key, n) for key, n in sorted(summed.items()))

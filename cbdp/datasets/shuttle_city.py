@@ -33,11 +33,11 @@ def ann_arbor_city(driving: Driving | None = None, *, headway: int = 600, bus_sp
 
 
 def _from_centre(place: Geography) -> Floats:
-    made: Floats = np.hypot(place.x - WIDTH_KM / 2, place.y - HEIGHT_KM / 2)
-    return made
+    distance: Floats = np.hypot(place.x - WIDTH_KM / 2, place.y - HEIGHT_KM / 2)
+    return distance
 
 
 def _from_outside(place: Geography, zone: int) -> list[int]:
     """The hubs of a zone, the farthest from the centre first."""
-    own = np.flatnonzero(place.hub & (place.zone == zone))
-    return [int(h) for h in own[np.argsort(-_from_centre(place)[own], kind="stable")]]
+    hubs = np.flatnonzero(place.hub & (place.zone == zone))
+    return [int(h) for h in hubs[np.argsort(-_from_centre(place)[hubs], kind="stable")]]

@@ -1,21 +1,21 @@
-"""Intervals about expected values, from runs of the mechanism on trips as they may be.
+"""Intervals about posterior means by the parametric bootstrap: counts drawn from the posterior, the mechanism re-run on them.
 
-Expected values are nearer to the truth than any unbiased answer, but nothing published says at once by how much. So trips are drawn
-from what the noisy answers leave possible (`Estimator.drawn`): they are as rough as true ones should be. The
-mechanism is run on them, and its errors are seen. Intervals are made of these as follows.
+A posterior mean is nearer to the truth than any unbiased answer, but nothing published states its error. So counts of every trip type are
+drawn from the posterior (`Estimator.drawn`), the mechanism is re-run on them, and the errors of its estimates are observed (parametric bootstrap:
+Efron and Tibshirani 1993, chapter 6; of empirical-Bayes estimates: Laird and Louis 1987).
 
-1. *Spread.* The mean square error of a count is that of its own group over the runs, drawn to that of groups of a similar estimate.
-2. *Doubt.* The model may be wrong: groups may differ by more than it can see. How far the real estimate is from the best unbiased answer
-   (`cbdp.estimation.gls`) tells, against how far it is in the runs. The excess of the mean square error is weighed over a prior of
-   all sizes up to ten times; without evidence it is about a tenth.
-3. *Optimism.* Where estimates differ among groups by many times their errors, it was seen how much groups differ, and runs err as the release does. Where they
-   do not, that is assumed rather than seen (groups that are few are told by finer ones), and drawn trips may be smoother than true ones. There the mean square error is taken to be larger by a half and more, and by what a
-   further run says: one on trips drawn from a run's own answers. By how much that errs less than the first is what the first may err less than the truth (an iterated bootstrap).
-4. *Every size.* Of counts with about the same estimate the intervals hold as many as they say. Of counts with the same truth they hold fewer where
-   these are large, for the estimate is drawn to what is usual. Where they would miss more than half of the counts of some size in the runs,
-   and where they are wider, the interval of the unbiased answer is taken: single trip types are of this kind.
-5. *No sharper than can be checked.* An interval is at least a fifth as wide as that of the unbiased answer. Where noise is much larger than the runs'
-   errors, it could not show that the model is wrong.
+1. *Variance.* The mean square error of a count is that of its own group over the replicates, shrunk to the mean over groups of a similar estimate.
+2. *Misspecification.* Groups may differ by more than the model can see. The distance of the published estimate from the best linear unbiased answer
+   (`cbdp.estimation.gls`), against that distance in the replicates, is the evidence. The inflation of the mean square error is averaged over its posterior,
+   under a prior on a grid up to ten times; without evidence it is about a tenth.
+3. *Optimism.* Where estimates differ among groups by many times their errors, the spread among groups was measured, and replicates err as the release does.
+   Elsewhere it is an assumption (groups that are few are judged by finer ones) and draws may be smoother than true counts. There the mean square error is
+   inflated by a half and more, and by what a double bootstrap shows: a replicate drawn from a replicate's own answers (Hall 1986; Beran 1987).
+4. *Coverage by size.* Among counts with about the same estimate intervals have their confidence. Among counts with the same truth they have less where
+   these are large, since estimates are shrunk. Where more than `MAX_MISS_RATIO` times the risk of some size would be missed in the replicates, there is no such
+   interval, and the caller takes that of the unbiased answer: single trip types are of this kind.
+5. *Minimum width.* An interval is at least a fifth as wide as that of the unbiased answer: through noise much wider than the replicates' errors a
+   misspecified model could not be recognised.
 """
 
 from __future__ import annotations
@@ -39,32 +39,31 @@ from cbdp.progress import tell
 from cbdp_features.queries import Grouping
 from cbdp_solvers.problem import bincount
 
-MAX_REPLICATES = 12  # of small universes
-REPLICATES_OF_LARGE_UNIVERSES = 6  # and of large ones
-MAX_REPLICATED_TYPES = 2**19  # trip types of all runs together, from which they are fewer
-MAX_BOOTSTRAP_TYPES = 2**20  # trip types beyond which runs would take minutes
+MAX_REPLICATES = 12  # replicates of small universes
+REPLICATES_OF_LARGE_UNIVERSES = 6  # replicates at least, however large the universe
+MAX_REPLICATED_TYPES = 2**19  # trip types of all replicates together: beyond, there are fewer replicates
+MAX_BOOTSTRAP_TYPES = 2**20  # trip types beyond which replicates would take minutes
+DOUBLE_BOOTSTRAP_REPLICATES = 1  # replicates from which a second level is drawn
 MIN_POOLED_GROUPS = 20  # groups of similar estimates that share a mean square error
-POOLED_REPLICATE_WEIGHT = 12.0  # runs that this is worth, against a group's own
+# replicates that the shared mean square error counts as, against a group's own
+POOLED_REPLICATE_WEIGHT = 12.0
 MIN_ERRORS_PER_SIZE = 30  # errors that coverage of one size is judged by
 SIZE_CLASSES = 4  # parts of the counts above zero, by their size
 MAX_MISS_RATIO = 5  # times the risk that counts of one size may be missed
-MIN_POOLED_ERRORS = 100  # errors that the reach is read off
-MIN_GROUPS_FOR_OPTIMISM = 20  # fewer of them do not tell how much they differ
-VARIANCE_INFLATION_GRID = np.concatenate(
-    [[0.0], np.logspace(-1, 1, 21)]
-)  # of a mean square error, that are weighed
-MAX_OPTIMISM = 10.0
-OPTIMISM_EXTRAPOLATION = 1.5  # times the logarithm of the optimism that is seen one step further on: each step smooths less than the one before
-FEW_REPLICATES_INFLATION = (
-    1.15  # times the mean square error of the runs: that of so few of them may well be so much too small
-)
-LOG_VARIANCE_INFLATION = 0.5  # the logarithm of the mean square error's excess where how groups differ is assumed: over dozens of cases there, half were below
-LOG_VARIANCE_INFLATION_FEW_GROUPS = 1.5  # and that of few groups, which finer ones stand for
-HALF_WEIGHT_DEVIATION = (
-    1.0  # the estimates' deviation among groups, in their errors, at which it is half seen how groups differ
-)
-MIN_WIDTH_RATIO = 0.2  # of the unbiased answer's interval: by noise that is so much wider, a model that errs would not be found out
-DOUBLE_BOOTSTRAP_REPLICATES = 1  # run on trips that the answers of other runs leave possible
+MIN_POOLED_ERRORS = 100  # errors that a quantile is read off; of fewer it is Student's
+MIN_GROUPS_FOR_OPTIMISM = 20  # groups: fewer do not show how much groups differ
+MIN_WIDTH_RATIO = 0.2  # of the unbiased interval's width
+MAX_OPTIMISM = 10.0  # ratio of mean square errors between two levels of the bootstrap
+# times the logarithm of the optimism observed one level further: each level smooths less than the one before
+OPTIMISM_EXTRAPOLATION = 1.5
+# times the replicates' mean square error: that of so few may well be so much too small
+FEW_REPLICATES_INFLATION = 1.15
+# logarithm of the mean square error's excess where the spread among groups is assumed: in dozens of such cases half were below
+LOG_VARIANCE_INFLATION = 0.5
+LOG_VARIANCE_INFLATION_FEW_GROUPS = 1.5  # and of few groups, which finer ones stand for
+# deviation of the estimates among groups, in their errors, at which half of the spread counts as measured
+HALF_WEIGHT_DEVIATION = 1.0
+VARIANCE_INFLATION_GRID = np.concatenate([[0.0], np.logspace(-1, 1, 21)])  # excess of the mean square error
 VARIANCE_INFLATION_PRIOR = np.concatenate(
     [[0.8], 0.2 * VARIANCE_INFLATION_GRID[1:] ** -1 / np.sum(VARIANCE_INFLATION_GRID[1:] ** -1)]
 )
@@ -78,69 +77,93 @@ class Estimated(ReleaseLike, Protocol):
 
 
 class BootstrapSampler(Protocol):
-    """Runs on trips as they may be, from seeds: handed in by a mechanism."""
+    """Re-runs the mechanism on counts drawn from the posterior, by seed: handed in by the mechanism."""
 
     def likely(self, seed: int) -> tuple[tuple[Ints, Ints], Estimated]:
-        """Trip types and counts that were drawn, and what the mechanism makes of them."""
+        """Trip types and counts drawn from the posterior, and the mechanism's release of them."""
         ...
 
     def further(self, seed: int) -> tuple[tuple[Ints, Ints], Estimated]:
-        """The same from the answers of the run from this seed, in the place of those published."""
+        """The second level: the same, drawn from the posterior of the replicate of this seed."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class BootstrapReplicates:
-    """What was seen in runs (rows) of groups (columns)."""
+    """Replicates (rows) of groups (columns)."""
 
     truth: Floats = field(repr=False)
     estimate: Floats = field(repr=False)
-    told: Floats = field(repr=False)  # the best unbiased answers
-    further: Floats = field(repr=False)  # errors of runs that start from what these runs published
+    unbiased: Floats = field(repr=False)  # the best linear unbiased answers
+    further: Floats = field(repr=False)  # errors at the second level, drawn from what replicates published
 
     @property
     def error(self) -> Floats:
         return self.estimate - self.truth
 
 
+@dataclass(frozen=True, eq=False)
+class GroupReplicates:
+    """The estimates of groups and their replicates: many of them show how much groups differ."""
+
+    estimate: Floats
+    runs: BootstrapReplicates
+
+
 def can_bootstrap(release: Estimated) -> bool:
-    """Does the release hold what trips are drawn from: an estimate, and a noisy count of every trip type, of not too many?"""
+    """Whether the release has what counts are drawn from: an estimate, and a noisy count of every trip type, of not too many."""
     whole = [m for m in release.measurements if m.feature == SINGLETON and m.elements is None]
     small = release.features.universe.size <= MAX_BOOTSTRAP_TYPES
     return small and release.estimate is not None and len(whole) == 1 and whole[0].noise is not None
 
 
 def bootstrap_replicates(
-    release: Estimated, again: BootstrapSampler, groupings: Mapping[str, Grouping]
+    release: Estimated, sampler: BootstrapSampler, groupings: Mapping[str, Grouping]
 ) -> dict[str, BootstrapReplicates]:
-    """The runs of a release, seen by several questions at once. Progress is told as the stage "runs"."""
-    many = min(
+    """Parametric bootstrap of a release for several groupings at once. Progress is reported as the stage "runs"."""
+    replicates = min(
         MAX_REPLICATES,
         max(REPLICATES_OF_LARGE_UNIVERSES, MAX_REPLICATED_TYPES // release.features.universe.size),
     )
     rows: dict[str, list[tuple[Floats, Floats, Floats]]] = {name: [] for name in groupings}
     further: dict[str, list[Floats]] = {name: [] for name in groupings}
-    for run, seed in enumerate(seeds(release, many)):
-        (index, value), made = again.likely(seed)
+    for run, seed in enumerate(seeds(release, replicates)):
+        (index, value), replicate = sampler.likely(seed)
         for name, grouping in groupings.items():
             truth = grouping.added(index, value).astype(float)
             rows[name].append(
-                (truth, estimated_counts(made, grouping), best_linear_unbiased(made, grouping).value)
+                (
+                    truth,
+                    estimated_counts(replicate, grouping),
+                    best_linear_unbiased(replicate, grouping).value,
+                )
             )
         if run < DOUBLE_BOOTSTRAP_REPLICATES:
-            (index, value), made = again.further(seed)
+            (index, value), replicate = sampler.further(seed)
             for name, grouping in groupings.items():
-                further[name].append(estimated_counts(made, grouping) - grouping.added(index, value))
-        tell("runs", (run + 1) / many)
-    columns = {name: [np.array(part) for part in zip(*seen, strict=True)] for name, seen in rows.items()}
+                further[name].append(estimated_counts(replicate, grouping) - grouping.added(index, value))
+        tell("runs", (run + 1) / replicates)
+    columns = {name: [np.array(part) for part in zip(*row, strict=True)] for name, row in rows.items()}
     return {
-        name: BootstrapReplicates(seen[0], seen[1], seen[2], np.array(further[name]))
-        for name, seen in columns.items()
+        name: BootstrapReplicates(truth, estimate, unbiased, np.array(further[name]))
+        for name, (truth, estimate, unbiased) in columns.items()
     }
 
 
+def seeds(release: ReleaseLike, runs: int) -> list[int]:
+    """Seeds that are a function of what is published and of nothing else: intervals are repeatable, and post-processing."""
+    published = hashlib.sha256()
+    for part in (release.index, release.value):
+        published.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
+    key = published.digest()
+    return [
+        int.from_bytes(hashlib.sha256(key + run.to_bytes(8, "little")).digest()[:8], "little")
+        for run in range(runs)
+    ]
+
+
 def estimated_counts(release: Estimated, grouping: Grouping) -> Floats:
-    """What the published counts are rounded from; where there is nothing of the kind, those themselves."""
+    """The estimate that the published counts are rounded from; of a mechanism without one, the counts themselves."""
     if release.estimate is None:
         return grouping.added(release.index, release.value).astype(float)
     index, value = release.estimate.trips()
@@ -151,18 +174,10 @@ def estimated_counts(release: Estimated, grouping: Grouping) -> Floats:
     return bincount(group[here], value[here], grouping.size)
 
 
-@dataclass(frozen=True, eq=False)
-class GroupReplicates:
-    """The estimates of groups, and the runs of the same groups: where they are many, they tell how much groups differ."""
-
-    estimate: Floats
-    runs: BootstrapReplicates
-
-
 def half_widths(
     asked: GroupReplicates, among: GroupReplicates, best: UnbiasedAnswer, risk: float
 ) -> Floats | None:
-    """How far the truth may be from each estimate; None: counts of some size would be missed too often.
+    """Half-widths of intervals about the estimates; None: counts of some size would be missed too often.
 
     `among` are the same groups, or finer ones where these are few; `best` is the unbiased answer.
     """
@@ -179,17 +194,17 @@ def half_widths(
 def bootstrap_half_widths(
     estimate: Floats, error: Floats, truth: Floats, excess: float, risk: float
 ) -> Floats | None:
-    """The same for any numbers, such as shares, with a known excess of the mean square error."""
+    """The same for any statistic, such as shares, when the excess of the mean square error is given."""
     deviation = np.sqrt(_mean_squares(estimate, error))
     half = _error_quantile(estimate, error, risk) * deviation
     if not _covers_every_size(np.abs(error) <= half, truth, risk):
         return None
-    made: Floats = half * np.sqrt(1 + excess)
-    return made
+    inflated: Floats = half * np.sqrt(1 + excess)
+    return inflated
 
 
 def variance_inflation(asked: GroupReplicates, among: GroupReplicates, best: UnbiasedAnswer) -> float:
-    """By how many times the mean square error is taken to exceed that of the runs."""
+    """Excess of the mean square error over the replicates', as a share of it: few replicates, optimism and misspecification together."""
     assumed = (
         LOG_VARIANCE_INFLATION
         if len(asked.estimate) >= MIN_GROUPS_FOR_OPTIMISM
@@ -204,12 +219,12 @@ def variance_inflation(asked: GroupReplicates, among: GroupReplicates, best: Unb
 
 
 def variance_inflation_of_measurements(asked: GroupReplicates, best: UnbiasedAnswer) -> float:
-    """By how many times the mean square error may exceed that of the runs, given the unbiased answers."""
+    """Posterior mean of the excess, from the distances between estimates and unbiased answers (normal likelihood on the grid)."""
     if not best.told.all() or not best.variance.any():
         return float(VARIANCE_INFLATION_PRIOR @ VARIANCE_INFLATION_GRID)
     estimate, runs, noise = asked.estimate, asked.runs, best.variance
     usual = noise * (
-        np.mean((runs.estimate - runs.told) ** 2) / max(float(noise.mean()), np.finfo(float).tiny)
+        np.mean((runs.estimate - runs.unbiased) ** 2) / max(float(noise.mean()), np.finfo(float).tiny)
     )
     square = _mean_squares(estimate, runs.error)
     whole = np.maximum(usual[:, None] + square[:, None] * VARIANCE_INFLATION_GRID, np.finfo(float).tiny)
@@ -220,67 +235,56 @@ def variance_inflation_of_measurements(asked: GroupReplicates, best: UnbiasedAns
 
 
 def optimism(among: GroupReplicates, assumed: float = LOG_VARIANCE_INFLATION) -> float:
-    """By how many times runs on trips as they may be have a smaller mean square error than the true trips would.
+    """By how many times the mean square error on true trips exceeds that on trips drawn from the posterior.
 
-    That is assumed, and seen one step further on: the runs' own answers leave trips possible, too, and runs on those err less, or not.
+    The assumed value, and the ratio between the first and the second level of the double bootstrap (Hall 1986), extrapolated.
     """
     runs = among.runs
     first, second = (float(np.mean(e**2)) for e in (runs.error, runs.further))
     seen = float(np.std(among.estimate)) / max(first**0.5, np.finfo(float).tiny) / HALF_WEIGHT_DEVIATION
-    told = runs.error.size >= MIN_POOLED_ERRORS and second > 0
-    smoother = math.log(min(max(first / second, 1.0), MAX_OPTIMISM)) if told else 0.0
+    measurable = runs.error.size >= MIN_POOLED_ERRORS and second > 0
+    smoother = math.log(min(max(first / second, 1.0), MAX_OPTIMISM)) if measurable else 0.0
     return math.exp((assumed + OPTIMISM_EXTRAPOLATION * smoother) / (1 + seen**2))
 
 
 def _mean_squares(estimate: Floats, error: Floats) -> Floats:
-    own: Floats = np.mean(error**2, axis=0)
-    return _pooled_mean_squares(own, len(error), _mean_of_similar(estimate, own))
+    """The mean square error of each group, shrunk to that of similar groups."""
+    mean_square: Floats = np.mean(error**2, axis=0)
+    return _pooled_mean_squares(mean_square, len(error), _mean_of_similar(estimate, mean_square))
 
 
-def _mean_of_similar(estimate: Floats, own: Floats) -> Floats:
+def _mean_of_similar(estimate: Floats, mean_square: Floats) -> Floats:
     """The mean over groups of a similar estimate."""
-    made = np.empty(len(estimate))
+    pooled = np.empty(len(estimate))
     for part in np.array_split(
         np.argsort(estimate, kind="stable"), max(1, len(estimate) // MIN_POOLED_GROUPS)
     ):
-        made[part] = own[part].mean()
-    return made
+        pooled[part] = mean_square[part].mean()
+    return pooled
 
 
-def _pooled_mean_squares(own: Floats, runs: int, similar: Floats) -> Floats:
+def _pooled_mean_squares(mean_square: Floats, runs: int, similar: Floats) -> Floats:
     worth = POOLED_REPLICATE_WEIGHT if len(similar) > 1 else 0.0
-    made: Floats = (runs * own + worth * similar) / (runs + worth)
-    return np.maximum(made, np.finfo(float).tiny)
+    pooled: Floats = (runs * mean_square + worth * similar) / (runs + worth)
+    return np.maximum(pooled, np.finfo(float).tiny)
 
 
 def _error_quantile(estimate: Floats, error: Floats, risk: float) -> float:
-    """So many deviations hold all but the risk: of errors beside those of other runs, or by Student's law where these are few."""
+    """Quantile of |error| in deviations: of each error against the other replicates' (leave one out), or Student's where errors are few."""
     runs = len(error)
     if error.size < MIN_POOLED_ERRORS:
         return float(stdtrit(runs + (POOLED_REPLICATE_WEIGHT if len(estimate) > 1 else 0.0), 1 - risk / 2))
-    own = np.mean(error**2, axis=0)
-    others = np.maximum(runs * own - error**2, 0.0) / (runs - 1)
-    beside = _pooled_mean_squares(others, runs - 1, _mean_of_similar(estimate, own))
+    mean_square = np.mean(error**2, axis=0)
+    others = np.maximum(runs * mean_square - error**2, 0.0) / (runs - 1)
+    beside = _pooled_mean_squares(others, runs - 1, _mean_of_similar(estimate, mean_square))
     return float(np.quantile(np.abs(error) / np.sqrt(beside), 1 - risk))
 
 
 def _covers_every_size(holds: NDArray[np.bool_], truth: Floats, risk: float) -> bool:
-    """Of counts of none, few and many trips each, at most so many times the risk is missed."""
+    """Whether counts of no, few and many trips are each missed at most `MAX_MISS_RATIO` times the risk."""
     some = np.sort(truth[truth > 0])
     ends = some[[len(some) * part // SIZE_CLASSES for part in range(1, SIZE_CLASSES)]] if len(some) else some
     size = np.where(truth > 0, 1 + np.searchsorted(ends, truth, side="right"), 0)
-    many, held = np.bincount(size.reshape(-1)), np.bincount(size.reshape(-1), holds.reshape(-1))
-    judged = many >= MIN_ERRORS_PER_SIZE
-    return bool((held[judged] >= (1 - MAX_MISS_RATIO * risk) * many[judged]).all())
-
-
-def seeds(release: ReleaseLike, runs: int) -> list[int]:
-    """Seeds that depend on what is published and on nothing else."""
-    published = hashlib.sha256()
-    for part in (release.index, release.value):
-        published.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
-    key = published.digest()
-    return [
-        int.from_bytes(hashlib.sha256(key + run.to_bytes(8, "little")).digest()[:8], "little")
-        for run in range(runs)
-    ]
+    judgeable, covered = np.bincount(size.reshape(-1)), np.bincount(size.reshape(-1), holds.reshape(-1))
+    judged = judgeable >= MIN_ERRORS_PER_SIZE
+    return bool((covered[judged] >= (1 - MAX_MISS_RATIO * risk) * judgeable[judged]).all())

@@ -1,4 +1,8 @@
-"""From features and measurements to a problem: which counts are tied together, and how much each weighs."""
+"""From features and measurements to the quadratic program: which counts are tied together, and how much each weighs.
+
+Fioretto, Lee and Van Hentenryck (2018), Figure 3, constraints (O1)–(O3), with weights of choice. Several measurements of one element are first
+averaged by inverse variance (Aitken 1936).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ Measurements = Mapping[str, Any] | Iterable[Measurement]
 
 WEIGHTS = ("size", "uniform", "inverse-variance")
 VALUE_COLUMNS = ("noisy", "value", "count")
-# of noise, in trips squared: integer noise of a smaller variance is 0 but once in a billion draws (Markov's inequality), and weights
+# variance of noise, in trips squared: integer noise of a smaller variance is 0 but once in a billion draws (Markov's inequality), and weights
 # beyond it only make the program worse conditioned than double precision can solve
 MIN_VARIANCE = 1e-9
 
@@ -27,7 +31,7 @@ MIN_VARIANCE = 1e-9
 def compile(  # noqa: A001 - the pipeline's own word; always called as compiler.compile
     features: FeatureDag, measurements: Measurements, weights: Weights = "size"
 ) -> Problem:
-    """The quadratic program (O1)–(O3) for these measurements."""
+    """The quadratic program (O1)–(O3) of Fioretto and others (2018) for these measurements."""
     merged = merge_measurements(
         features,
         [m for m in read_measurements(features, measurements) if len(m.values) or m.floor is not None],
@@ -62,24 +66,24 @@ def read_measurements(features: FeatureDag, measurements: Measurements) -> list[
     """Measurements from a mapping of arrays or tables, or as they are, checked against the features."""
     if isinstance(measurements, Measurement):
         measurements = [measurements]
-    given: Any = measurements
-    if isinstance(given, str) or not isinstance(given, Mapping | Iterable):
+    source: Any = measurements
+    if isinstance(source, str) or not isinstance(source, Mapping | Iterable):
         raise InputError(
-            f"measurements are {given!r}: give a mapping from features to counts, or Measurements"
+            f"measurements are {source!r}: give a mapping from features to counts, or Measurements"
         )
     if isinstance(measurements, Mapping):
-        found = [
+        listed = [
             _read_one(features, name, m) for name, answers in measurements.items() for m in _as_list(answers)
         ]
     else:
-        found = list(measurements)
-    for m in found:
+        listed = list(measurements)
+    for m in listed:
         if not isinstance(m, Measurement):
             raise InputError(
                 f"{m!r} is not a measurement: give Measurement(…), or a mapping from features to counts"
             )
         _check_size(features, m)
-    return found
+    return listed
 
 
 def _as_list(answers: Any) -> Sequence[Any]:
@@ -147,7 +151,7 @@ def _check_size(features: FeatureDag, m: Measurement) -> None:
 
 
 def merge_measurements(features: FeatureDag, measurements: Iterable[Measurement]) -> dict[str, Measurement]:
-    """One measurement per feature: several of one are averaged by inverse variance, element by element."""
+    """One measurement per feature: several of one are averaged by inverse variance, element by element (the BLUE: Aitken 1936)."""
     by_feature: dict[str, list[Measurement]] = {}
     for m in measurements:
         by_feature.setdefault(m.feature, []).append(m)
@@ -175,9 +179,9 @@ def _average(size: int, several: list[Measurement]) -> Measurement:
         where = slice(None) if m.elements is None else m.elements
         precision[where] += 1.0 / m.variance
         total[where] += m.values / m.variance
-    known = np.flatnonzero(precision > 0)
-    mean, variance = total[known] / precision[known], 1.0 / precision[known]
-    elements = None if len(known) == size else known
+    measured = np.flatnonzero(precision > 0)
+    mean, variance = total[measured] / precision[measured], 1.0 / precision[measured]
+    elements = None if len(measured) == size else measured
     return Measurement(first.feature, mean, variance=variance, elements=elements)
 
 
@@ -231,20 +235,20 @@ def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
 
 def _requested_weight(features: FeatureDag, m: Measurement, rule: Any) -> Any:
     try:
-        given = np.asarray(rule, dtype=float)
+        weight = np.asarray(rule, dtype=float)
     except (TypeError, ValueError):
         raise InputError(
             f"the weight of {m.feature!r} is {rule!r}: give a number, or one per element"
         ) from None
-    if np.isnan(given).any() or (given <= 0).any():
+    if np.isnan(weight).any() or (weight <= 0).any():
         raise InputError(f"the weight of {m.feature!r} must be above 0: leave out what should not count")
-    if given.ndim == 0:
-        return float(given)
-    if given.shape != (features.size(m.feature),):
+    if weight.ndim == 0:
+        return float(weight)
+    if weight.shape != (features.size(m.feature),):
         raise InputError(
-            f"{m.feature!r} has {features.size(m.feature):,} elements, its weights have shape {given.shape}"
+            f"{m.feature!r} has {features.size(m.feature):,} elements, its weights have shape {weight.shape}"
         )
-    return given if m.elements is None else given[m.elements]
+    return weight if m.elements is None else weight[m.elements]
 
 
 def _term(features: FeatureDag, m: Measurement, weights: Weights, measured: Sequence[str]) -> Term:
@@ -282,27 +286,27 @@ def check_exact(problem: Problem) -> None:
 
 
 def _check_together(problem: Problem, exact: Sequence[tuple[Term, NDArray[Any]]]) -> None:
-    """Minimise the total violation of the exact counts over non-negative cells: zero if they agree."""
+    """Phase I of the simplex method: the least total violation of the exact counts over non-negative cells is zero if they agree."""
     import scipy.sparse as sp
     from scipy.optimize import linprog
 
-    rows, wanted, names = [], [], []
+    rows, targets, names = [], [], []
     every = np.arange(problem.cells)
     for term, where in exact:
-        held = sp.csr_array(
+        membership = sp.csr_array(
             (np.ones(problem.cells), (term.element_of_cell, every)), shape=(len(term.target), problem.cells)
         )
-        rows.append(held[where])
-        wanted.append(term.target[where])
+        rows.append(membership[where])
+        targets.append(term.target[where])
         names += [(term.name, int(j)) for j in where]
-    a, b = sp.vstack(rows), np.concatenate(wanted)
+    a, b = sp.vstack(rows), np.concatenate(targets)
     slack = sp.eye_array(len(b))
     cost = np.concatenate([np.zeros(problem.cells), np.ones(2 * len(b))])
     # counts are compared in trips: HiGHS works to 1e-7, which is far below one
-    found = linprog(cost, A_eq=sp.hstack([a, slack, -slack]).tocsc(), b_eq=b, method="highs")
-    if found.x is None:
-        raise InfeasibleError(f"whether the exact counts agree could not be decided: {found.message}")
-    violation = np.abs(found.x[problem.cells : problem.cells + len(b)] - found.x[problem.cells + len(b) :])
+    result = linprog(cost, A_eq=sp.hstack([a, slack, -slack]).tocsc(), b_eq=b, method="highs")
+    if result.x is None:
+        raise InfeasibleError(f"whether the exact counts agree could not be decided: {result.message}")
+    violation = np.abs(result.x[problem.cells : problem.cells + len(b)] - result.x[problem.cells + len(b) :])
     if violation.max() > max(1e-6, 1e-9 * float(np.abs(b).max())):
         name, element = names[int(np.argmax(violation))]
         raise InfeasibleError(

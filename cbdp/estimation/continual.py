@@ -1,10 +1,11 @@
-"""Running totals from noisy sums over periods: the best unbiased ones from the answers so far, and whole numbers that never fall.
+"""Running totals from noisy sums over periods: generalised least squares on the answers so far, and whole totals that never fall.
 
-What is published for a period depends on answers up to it alone. Later answers change nothing before, so weeks, months and any
-other spans are differences of published totals and add up exactly.
+The strategy's answers are those of a matrix mechanism (Li and others 2010) for continual counting, `cbdp.privacy.continual`; here they are inverted by least
+squares. What is published for a period depends on answers up to it alone. Later answers change nothing before, so weeks, months and any other spans are
+differences of published totals and add up exactly.
 
-In a series every period has a noisy answer of its own beside the sums. `gls_total` takes all of them together, and `GlsUpdate` is what that means for the
-period's own table: the total that all answers tell, less what was published before. So the published periods, added up, follow the total.
+In a series every period has a noisy table of its own beside the sums. `gls_total` combines all of them, and `GlsUpdate` is what that means for the period's
+own table: the total by all answers, less what was published before. So the published periods, added up, follow the total.
 """
 
 from __future__ import annotations
@@ -24,35 +25,38 @@ from cbdp.privacy.continual import Strategy
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
 
-WEIGHT_CACHE_SIZE = 2048  # weights that are kept: a series asks for the same ones again and again
+WEIGHT_CACHE_SIZE = 2048  # vectors of weights: a series needs the same ones for every table and count
 
 
 @lru_cache(maxsize=WEIGHT_CACHE_SIZE)
 def least_squares_weights(strategy: Strategy, periods: int) -> Floats:
-    """How the answers so far are weighed for the total of the first so many periods: least squares, as all have equal noise."""
+    """Weights of the answers so far in the total of the first `periods`: ordinary least squares, as all have equal noise (Li and others 2010).
+
+    Equals `np.linalg.pinv(rows).sum(axis=0)`, by a triangular solve where the strategy is square.
+    """
     if not 1 <= periods <= strategy.periods:
         raise InputError(f"the total of {periods} periods of {strategy.periods}: give a number among these")
-    rows = strategy.rows[: strategy.many(periods), :periods].astype(float)
+    rows = strategy.rows[: strategy.row_count(periods), :periods].astype(float)
     # the least vector w with rowsᵀ w = 1: every period counts once, and noise as little as possible
     if rows.shape[0] == periods and not np.triu(rows, 1).any():
         return np.asarray(solve_triangular(rows, np.ones(periods), trans="T", lower=True))
-    found: Floats = np.linalg.lstsq(rows.T, np.ones(periods), rcond=None)[0]
-    return found
+    weights: Floats = np.linalg.lstsq(rows.T, np.ones(periods), rcond=None)[0]
+    return weights
 
 
 def running_total(strategy: Strategy, answers: Sequence[Ints]) -> Floats:
-    """The running total of each count after as many periods as there are answers; each answer is what `measure_sums` made."""
-    told = np.concatenate([np.asarray(a, dtype=float) for a in answers])
-    return np.asarray(least_squares_weights(strategy, len(answers)) @ told)
+    """The running total of each count after as many periods as there are answers; each answer comes from `measure_sums`."""
+    stacked = np.concatenate([np.asarray(a, dtype=float) for a in answers])
+    return np.asarray(least_squares_weights(strategy, len(answers)) @ stacked)
 
 
 def total_deviation(strategy: Strategy, periods: int) -> float:
-    """That of the total after so many periods, for noise of deviation 1 in every answer."""
+    """Standard deviation of the total after so many periods, for noise of deviation 1 in every answer."""
     return float(np.linalg.norm(least_squares_weights(strategy, periods)))
 
 
 def relative_deviation(strategy: Strategy, periods: int) -> float:
-    """In deviations of one period's noise, if each period alone were measured at the same price in ρ.
+    """The same in deviations of one period's noise, were each period measured alone at the same cost in ρ.
 
     >>> from cbdp.privacy.continual import identity, square_root
     >>> round(relative_deviation(identity(365), 365), 2), round(relative_deviation(square_root(365), 365), 2)
@@ -63,15 +67,15 @@ def relative_deviation(strategy: Strategy, periods: int) -> float:
 
 
 def monotone_totals(before: Ints | None, estimate: Floats) -> Ints:
-    """Whole totals that never fall, so that every period has at least no trips; where noise exceeds the counts they lean upwards."""
+    """Running maxima of the rounded totals, so that no period is negative; where noise exceeds the counts they are biased upwards."""
     whole = np.rint(estimate).astype(np.int64)
-    made: Ints = np.maximum(whole, 0 if before is None else before)
-    return made
+    monotone: Ints = np.maximum(whole, 0 if before is None else before)
+    return monotone
 
 
 @dataclass(frozen=True, eq=False)
 class GlsTotal:
-    """How the total of the periods so far is worked out from the noisy sums and from each period's own noisy answer."""
+    """The GLS total of the periods so far: the weights of the noisy sums and of each period's own noisy answer."""
 
     sums: Floats  # a weight for each answer of the strategy
     own: Floats  # a weight for each period's own answer
@@ -80,48 +84,48 @@ class GlsTotal:
 
     @property
     def variance(self) -> float:
-        """That of the total."""
+        """Variance of the total."""
         return float(self.row_variance * (self.sums**2).sum() + (self.own_variance * self.own**2).sum())
 
     def less(self, before: GlsTotal | None) -> GlsTotal:
-        """The total less that of fewer periods: what the difference of two totals is made of."""
+        """The weights of this total less that of fewer periods."""
         if before is None:
             return self
-        sums, own = self.sums.copy(), self.own.copy()
+        sums, periods = self.sums.copy(), self.own.copy()
         sums[: len(before.sums)] -= before.sums
-        own[: len(before.own)] -= before.own
-        return GlsTotal(sums, own, self.row_variance, self.own_variance)
+        periods[: len(before.own)] -= before.own
+        return GlsTotal(sums, periods, self.row_variance, self.own_variance)
 
-    def of(self, sums: NDArray[np.number], own: NDArray[np.number]) -> Floats:
+    def of(self, sums: NDArray[np.number], periods: NDArray[np.number]) -> Floats:
         """For every count of a table, from answers with a column for each."""
-        made: Floats = self.sums @ sums + self.own @ own
-        return made
+        totals: Floats = self.sums @ sums + self.own @ periods
+        return totals
 
 
 def gls_total(strategy: Strategy, row_variance: float, own_variance: Sequence[float]) -> GlsTotal:
-    """The best unbiased total of as many periods as have an answer of their own: generalised least squares over all answers so far.
+    """The best linear unbiased total of as many periods as have an answer of their own, from all answers so far (GLS: Aitken 1936).
 
     >>> from cbdp.privacy.continual import square_root
-    >>> best = gls_total(square_root(365), 1e9, [1.0] * 4)  # sums that tell nothing: periods are added up
+    >>> best = gls_total(square_root(365), 1e9, [1.0] * 4)  # sums without information: periods are added up
     >>> best.own.round(3).tolist(), round(best.variance, 3)
     ([1.0, 1.0, 1.0, 1.0], 4.0)
     """
     periods = len(own_variance)
     if not 1 <= periods <= strategy.periods:
         raise InputError(f"the total of {periods} periods of {strategy.periods}: give a number among these")
-    rows = strategy.rows[: strategy.many(periods), :periods].astype(float)
-    own = np.asarray(own_variance, dtype=float)
-    told = rows.T @ rows / row_variance + np.diag(1 / own)
-    each = np.linalg.solve(told, np.ones(periods))
-    return GlsTotal(rows @ each / row_variance, each / own, row_variance, own)
+    rows = strategy.rows[: strategy.row_count(periods), :periods].astype(float)
+    variance = np.asarray(own_variance, dtype=float)
+    information = rows.T @ rows / row_variance + np.diag(1 / variance)
+    each = np.linalg.solve(information, np.ones(periods))
+    return GlsTotal(rows @ each / row_variance, each / variance, row_variance, variance)
 
 
 @dataclass(frozen=True, eq=False)
 class GlsUpdate:
-    """What the series so far makes of a period's own noisy answer to one table: `weight` times it, plus `rest`.
+    """A period's noisy table given the series so far: `weight` times its own answer, plus `rest`.
 
-    That is the total which all noisy answers tell, less what was published before this period. `variance` is that of its noise, and `amount` what the
-    sums of the whole span cost, beside the release's own answers.
+    That is the GLS total of all noisy answers, less what was published before this period. `variance` is that of its noise, and `amount` the privacy cost
+    of the sums of the whole span, beside the release's own answers.
     """
 
     weight: float
@@ -129,10 +133,10 @@ class GlsUpdate:
     variance: float
     amount: Fraction
 
-    def applied(self, own: Measurement) -> Measurement:
-        if own.elements is not None or len(own.values) != len(self.rest):
-            raise InputError(f"the running totals of {own.feature!r} are of another table: make them anew")
-        return Measurement(own.feature, self.weight * own.values + self.rest, variance=self.variance)
+    def applied(self, answer: Measurement) -> Measurement:
+        if answer.elements is not None or len(answer.values) != len(self.rest):
+            raise InputError(f"the running totals of {answer.feature!r} are of another table: make them anew")
+        return Measurement(answer.feature, self.weight * answer.values + self.rest, variance=self.variance)
 
 
 def apply_gls_updates(
@@ -141,9 +145,9 @@ def apply_gls_updates(
     """The answers from which a release is estimated, where its series keeps running totals of some tables."""
     if not running:
         return list(answers)
-    held = {a.feature for a in answers if isinstance(a, Measurement)}
+    measured = {a.feature for a in answers if isinstance(a, Measurement)}
     for name in running:
-        if name not in held:
+        if name not in measured:
             raise InputError(
                 f"running totals of {name!r}, which the release does not measure: leave it out of series.running"
             )
@@ -156,19 +160,19 @@ def apply_gls_updates(
 def simulated_answers(
     answers: Sequence[NoisyAnswer], running: Mapping[str, GlsUpdate], entropy: Entropy
 ) -> list[NoisyAnswer]:
-    """Answers of a simulation with as much noise as those of the series have: what is missing is added to the tables with running totals.
+    """Simulated answers with the variance of the series' answers: what is missing is added to the tables with running totals.
 
     Where the series is the more precise one, the noise stays: intervals get wider than they need be, never narrower.
     """
     normal = np.random.default_rng(int(entropy.words(1, 64)[0]))
-    made: list[NoisyAnswer] = []
+    simulated: list[NoisyAnswer] = []
     for answer in answers:
-        told = isinstance(answer, Measurement) and running.get(answer.feature)
-        if not told or not isinstance(answer, Measurement) or answer.variance is None:
-            made.append(answer)
+        update = isinstance(answer, Measurement) and running.get(answer.feature)
+        if not update or not isinstance(answer, Measurement) or answer.variance is None:
+            simulated.append(answer)
             continue
-        own = float(answer.variance[0])
-        more = max(0.0, told.variance - own) ** 0.5
+        variance = float(answer.variance[0])
+        more = max(0.0, update.variance - variance) ** 0.5
         values = answer.values + more * normal.standard_normal(len(answer.values))
-        made.append(Measurement(answer.feature, values, variance=max(own, told.variance)))
-    return made
+        simulated.append(Measurement(answer.feature, values, variance=max(variance, update.variance)))
+    return simulated

@@ -1,4 +1,7 @@
-"""A consistent, non-negative answer to every feature at once."""
+"""The post-processing engine: noisy counts in, a consistent non-negative answer to every feature out, with a certificate.
+
+`Estimate` is that answer, `Estimator` the interface of all ways to it, `post_process` the public function. Nothing here sees a trip.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from cbdp.solvers import SOLVERS, Solver
 from cbdp_solvers.problem import Problem, bincount
 from cbdp_solvers.solution import Solution
 
-MAX_LISTED_TYPES = 2**28  # trip types up to which counts of all of them may be asked for at once
+TOLERANCE = 1e-6  # KKT residual, relative to the largest count, up to which an answer is certified
+MAX_LISTED_TYPES = 2**28  # trip types: 2 GB of counts listed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +59,8 @@ class Estimate:
         if feature == SINGLETON:
             return self._leaves()
         partition = self.features.partition(feature)
-        held = self.features.cells.element_of_cell[feature]
-        return bincount(held, self._cells, partition.size)
+        element_of_cell = self.features.cells.element_of_cell[feature]
+        return bincount(element_of_cell, self._cells, partition.size)
 
     def _leaves(self) -> Floats:
         size = self.features.universe.size
@@ -97,12 +101,12 @@ def _uncertified_message(solver: Solver, solution: Solution, tolerance: float) -
     )
 
 
-# What an estimator is: a way from measurements to an estimate. Pure post-processing.
+# The interface of estimators
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """How the quadratic program is set up and solved.
+    """How the quadratic program is set up and solved: the settings that every estimator takes.
 
     >>> from cbdp.solvers import SOLVERS
     >>> Program("size", SOLVERS.get("newton"), 1e-6).tolerance
@@ -127,10 +131,10 @@ class Estimator(ABC):
 
     name: ClassVar[str]
     about: ClassVar[str] = ""
-    weights: ClassVar[str] = "size"  # the rule by which measurements weigh unless told otherwise
+    weights: ClassVar[str] = "size"  # the default rule of weights
     takes_weights: ClassVar[bool] = True  # other rules may be given
     takes_prior: ClassVar[bool] = False
-    # counts are expected values: they tell how likely a trip type is used, and their own spread says little about their errors
+    # counts are posterior means: they say how likely a trip type is used, and their own spread says little about their errors
     expects: ClassVar[bool] = False
 
     @abstractmethod
@@ -159,11 +163,11 @@ class Estimator(ABC):
         prior: Floats | None,  # noqa: ARG002
         seed: int,  # noqa: ARG002
     ) -> Ints:
-        """The count of every trip type as it may be, given all noisy answers (`expects`)."""
+        """A draw of the count of every trip type from the posterior, given all noisy answers (where `expects`)."""
         raise InputError(f"estimator {self.name!r} has no law of what the true counts may be")
 
     def check_weights(self, weights: Any) -> Weights:
-        """The weights to use: those given, if this estimator takes them, or its own."""
+        """The weights to use: the requested ones if this estimator takes any, or its default."""
         if weights is None or (isinstance(weights, str) and weights == self.weights):
             return self.weights
         if not self.takes_weights:
@@ -171,14 +175,13 @@ class Estimator(ABC):
                 f"weights {weights!r} with estimator {self.name!r}, which weighs by {self.weights.replace('-', ' ')}: "
                 "leave weights out, or use estimator 'projection'"
             )
-        given: Weights = weights
-        return given
+        accepted: Weights = weights
+        return accepted
 
 
-# The post-processing engine: noisy counts in, the best consistent non-negative answer out, with a certificate.
+# The engine
 
 
-TOLERANCE = 1e-6
 ESTIMATORS: Parts[Estimator] = Parts(
     "estimator",
     "cbdp.estimation",
@@ -227,8 +230,10 @@ def post_process(
     if warm_start is not None and not isinstance(warm_start, Estimate):
         raise InputError(f"warm_start is of type {type(warm_start).__name__}: give an earlier Estimate")
     tables, leaves = _read_with_leaves(features, measurements)
-    known = tables if leaves is None else [*tables, leaves.measurement()]
-    chosen = ESTIMATORS.get(_default_estimator(features, known, weights) if estimator is None else estimator)
+    measured = tables if leaves is None else [*tables, leaves.measurement()]
+    chosen = ESTIMATORS.get(
+        _default_estimator(features, measured, weights) if estimator is None else estimator
+    )
     program = Program(
         chosen.check_weights(weights), SOLVERS.get(solver), tolerance, warm_start,
         _checked_prior(chosen, prior, features),
@@ -250,25 +255,25 @@ def _checked_prior(estimator: Estimator, prior: Any, features: FeatureDag) -> Fl
 
 def _read_with_leaves(features: FeatureDag, measurements: Any) -> tuple[list[Measurement], Any]:
     """Measurements as they are read, and apart from them the leaves of a universe that is not listed."""
-    revealing: list[NoisyAnswer] = []
+    thresholded: list[NoisyAnswer] = []
     if isinstance(measurements, list | tuple):
-        revealing = [m for m in measurements if hasattr(m, "lower")]
+        thresholded = [m for m in measurements if hasattr(m, "lower")]
         measurements = [m for m in measurements if not hasattr(m, "lower")]
-    return tables_and_leaves([*read_measurements(features, measurements), *revealing])
+    return tables_and_leaves([*read_measurements(features, measurements), *thresholded])
 
 
 def _default_estimator(features: FeatureDag, measurements: Sequence[Measurement], weights: Any) -> str:
-    """The estimator that serves best with what is known."""
+    """The posterior where every variance and the distribution of the leaves' noise are given, else the projection."""
     leaves = [m for m in measurements if m.feature == SINGLETON]
     whole = len(leaves) == 1 and (
         leaves[0].elements is None
         or leaves[0].floor is not None
         or len(leaves[0].elements) == features.universe.size
     )
-    told = all(m.variance is not None for m in measurements)
-    # a universe that is not listed needs a table to tell how many trips there are
+    precise = all(m.variance is not None for m in measurements)
+    # in a universe that is not listed only a table says how many trips there are
     alone = len(measurements) == 1 and len(leaves) == 1 and leaves[0].floor is not None
-    if weights is None and whole and told and leaves[0].noise is not None and not alone:
+    if weights is None and whole and precise and leaves[0].noise is not None and not alone:
         return "posterior"
     return "projection"
 
@@ -280,11 +285,13 @@ def check_prior(prior: Any, size: int) -> Floats:
     [1.0, 0.0, 3.0]
     """
     try:
-        given = np.asarray(prior, dtype=float)
+        weights = np.asarray(prior, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"the prior is {prior!r}: give a weight for each trip type") from None
-    if given.shape != (size,):
-        raise InputError(f"the prior has shape {given.shape}: give a weight for each of {size:,} trip types")
-    if not np.isfinite(given).all() or (given < 0).any() or not (given > 0).any():
+    if weights.shape != (size,):
+        raise InputError(
+            f"the prior has shape {weights.shape}: give a weight for each of {size:,} trip types"
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
         raise InputError("the prior's weights must be finite, not negative, and above 0 somewhere")
-    return given
+    return weights

@@ -1,11 +1,13 @@
-"""The best unbiased answer that the measurements give to any question: noisy counts added up, and averaged by their precision.
+"""Generalised least squares: the best linear unbiased answer that the measurements give to any question.
 
-A measured table answers a question where each of its elements lies inside one group or outside all. The sums of several tables have
-independent noise, so the best linear unbiased combination weighs each by its inverse variance. Its error is noise alone, of a
-known law: it does not depend on the trips. Public counts are known: no other answer is needed where they add up to one.
+A measured table answers a question where each of its elements lies inside one group or outside all. The sums of several tables have independent
+noise, so the best linear unbiased combination weighs each by its inverse variance (Aitken 1936). Its error is noise alone, of a known
+distribution: it does not depend on the trips. Public counts are exact: no other answer is needed where they add up to one.
 
-The error's law is taken to be that of m equal Laplace noises added up, with the m that gives its variance and its kurtosis. This is
-exact for one continuous noise (m = 1), and the normal law for many.
+The error is taken to be distributed as the sum of m equal Laplace noises, with the m that matches its variance and kurtosis: exact for one
+continuous noise (m = 1), normal for many. Such sums are variance-gamma distributed (Madan and Seneta 1990). `cbdp.estimation.quantiles` has the far tails.
+
+The last part is the same on trees, in closed form: the hierarchical mechanism of Hay and others (2010).
 """
 
 from __future__ import annotations
@@ -28,20 +30,21 @@ from cbdp_features.queries import MAX_LABEL_COMBINATIONS, Grouping
 from cbdp_features.universe import MAX_LISTED_COMBINATIONS, Partition
 from cbdp_solvers.problem import bincount
 
-LAPLACE_EXCESS_KURTOSIS = 3.0  # excess kurtosis of Laplace noise
-NOISE_COUNT_NODES = np.geomspace(0.1, 1e4, 120)  # so many equal noises, for which quantiles are worked out
-GAMMA_QUANTILES = 2000  # of equal probability that a law of mixed variances is cut into
+LAPLACE_EXCESS_KURTOSIS = 3.0
+# numbers m of equal noises between which quantiles are interpolated
+NOISE_COUNT_NODES = np.geomspace(0.1, 1e4, 120)
+GAMMA_QUANTILES = 2000  # nodes of equal probability for the gamma mixture of variances
 
 
 class HasRecipe(Protocol):
-    """A recipe, as far as it tells what was public before."""
+    """The public counts of a recipe."""
 
     @property
     def public(self) -> PublicCounts: ...
 
 
 class Measured(Protocol):
-    """What combinations need to know of a release."""
+    """The published parts of a release that combinations are computed from."""
 
     @property
     def features(self) -> FeatureDag: ...
@@ -55,7 +58,7 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class UnbiasedAnswer:
-    """An unbiased answer for each group, and how it was made: a row for each source, a column for each group."""
+    """An unbiased answer for each group, and its composition: a row for each source, a column for each group."""
 
     weight: Floats = field(repr=False)
     noise: Floats = field(repr=False)  # the variance of each source's sum
@@ -64,57 +67,56 @@ class UnbiasedAnswer:
 
     @property
     def told(self) -> NDArray[np.bool_]:
-        """The groups that any source adds up to."""
+        """Whether any source adds up to the group."""
         return np.asarray((self.weight > 0).any(axis=0))
 
     @property
     def variance(self) -> Floats:
-        """That of the error; infinite where no source adds up to the group."""
+        """Variance of the error; infinite where no source adds up to the group."""
         return np.where(self.told, (self.weight**2 * self.noise).sum(axis=0), np.inf)
 
     @property
     def equal_noises(self) -> Floats:
-        """How many equal Laplace noises have a sum of this kurtosis."""
+        """m: how many equal Laplace noises have a sum of this kurtosis."""
         variance, fourth = self.variance, (self.weight**4 * self.fourth).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(fourth > 0, LAPLACE_EXCESS_KURTOSIS * variance**2 / fourth, np.inf)
 
     def half_width(self, risk: float) -> Floats:
-        """How far the error reaches but for the risk, at both sides together."""
+        """The two-sided quantile of |error| at this risk, rounded as integer noise allows."""
         variance = self.variance
         half = variance_gamma_quantile(self.equal_noises, risk) * np.sqrt(variance)
-        # noise of whole numbers: as much probability lies within k as within k + 1/2 of the law without gaps
+        # integer noise: as much probability lies within k as within k + 1/2 of the continuous distribution
         whole = np.ceil(half - 0.5, where=np.isfinite(half), out=half.copy())
         alone = (self.weight > 0).sum(axis=0) == 1
         return np.where(variance == 0, 0.0, np.where(alone, whole, np.maximum(half, whole)))
 
 
 def best_linear_unbiased(release: Measured, grouping: Grouping) -> UnbiasedAnswer:
-    """The best unbiased combination of all whole measurements for each group."""
+    """The best linear unbiased combination of all complete measurements for each group (Aitken 1936)."""
     answers = [*exact_answers(release.recipe.public), *release.measurements]
     shape = (len(answers), grouping.size)
     value, noise, fourth = (np.zeros(shape) for _ in range(3))
-    told = np.zeros(shape, dtype=bool)
+    covered = np.zeros(shape, dtype=bool)
     for row, m in enumerate(answers):
-        found = _membership(release, m, grouping)
-        if found is not None:
-            inside, told[row] = found
+        membership = _membership(release, m, grouping)
+        if membership is not None:
+            inside, covered[row] = membership
             value[row], noise[row], fourth[row] = _group_moments(m, inside, grouping.size)
-    known = told & (noise == 0)
+    exact = covered & (noise == 0)
     with np.errstate(divide="ignore"):
-        weight = np.where(told, 1.0 / noise, 0.0)
-    weight = np.where(known.any(axis=0), known, weight)  # nothing is added to what is known
+        weight = np.where(covered, 1.0 / noise, 0.0)
+    weight = np.where(exact.any(axis=0), exact, weight)  # an exact answer takes all the weight
     weight = weight / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
     return UnbiasedAnswer(weight, noise, fourth, (weight * value).sum(axis=0))
 
 
-GroupMembership = tuple[
-    Ints, NDArray[np.bool_]
-]  # the group of each element, −1 for none, and which groups are made of whole elements
+# the group of each element, −1 for none, and which groups consist of whole elements
+GroupMembership = tuple[Ints, NDArray[np.bool_]]
 
 
 def _membership(release: Measured, m: Measurement, grouping: Grouping) -> GroupMembership | None:
-    """Where a measurement's answers belong; None if it is of no use."""
+    """The group of each of a measurement's elements; None if it is incomplete or of unknown noise."""
     dag = release.features if m.exact or release.levels is None else release.levels
     if m.feature not in dag or m.elements is not None or m.variance is None:
         return None
@@ -139,13 +141,13 @@ def _group_moments(m: Measurement, inside: Ints, size: int) -> list[Floats]:
 
 
 def _table_membership(table: Partition, grouping: Grouping) -> GroupMembership | None:
-    own = [a.name for a in table.attributes]
-    more = [name for name in grouping.named if name not in own]
+    columns = [a.name for a in table.attributes]
+    more = [name for name in grouping.named if name not in columns]
     if not more:
         return grouping.group_of(table.representatives()), np.ones(grouping.size, dtype=bool)
     if table.size * grouping.atoms.size > MAX_LISTED_COMBINATIONS:
         return None
-    joint = table.universe.partition([*own, *more])
+    joint = table.universe.partition([*columns, *more])
     if joint.size > MAX_LABEL_COMBINATIONS:
         return None
     types = joint.representatives()
@@ -153,14 +155,14 @@ def _table_membership(table: Partition, grouping: Grouping) -> GroupMembership |
     least, most = np.full(table.size, grouping.size), np.full(table.size, -1)
     np.minimum.at(least, element, group)
     np.maximum.at(most, element, group)
-    torn = least != most
-    told = np.ones(grouping.size + 1, dtype=bool)
-    told[group[torn[element]]] = False
-    return (np.where(torn, -1, least), told[:-1]) if told[:-1].any() else None
+    split = least != most
+    covered = np.ones(grouping.size + 1, dtype=bool)
+    covered[group[split[element]]] = False
+    return (np.where(split, -1, least), covered[:-1]) if covered[:-1].any() else None
 
 
 def variance_gamma_quantile(equal_noises: Floats, risk: float) -> Floats:
-    """How many deviations the sum of so many equal Laplace noises reaches but for the risk, at both sides together.
+    """The two-sided quantile, in deviations, of the sum of so many equal Laplace noises: Laplace's for 1, the normal one for many.
 
     >>> variance_gamma_quantile(np.array([1.0, np.inf]), 0.1).round(3).tolist()
     [1.628, 1.645]
@@ -171,7 +173,7 @@ def variance_gamma_quantile(equal_noises: Floats, risk: float) -> Floats:
 
 @cache
 def _variance_gamma_quantiles(risk: float) -> Floats:
-    """The reach at the nodes. Such a sum is normal with a variance drawn from a gamma law (the variance-gamma law)."""
+    """The quantile at the nodes: such a sum is normal with a gamma-distributed variance (Madan and Seneta 1990)."""
     share = (np.arange(GAMMA_QUANTILES) + 0.5) / GAMMA_QUANTILES
     deviation = np.sqrt(gammaincinv(NOISE_COUNT_NODES[:, None], share) / NOISE_COUNT_NODES[:, None])
     low, high = np.zeros(len(NOISE_COUNT_NODES)), np.full(len(NOISE_COUNT_NODES), 100.0)
@@ -182,12 +184,9 @@ def _variance_gamma_quantiles(risk: float) -> Floats:
     return high
 
 
-# Generalised least squares on a tree: the closed form behind the hierarchical mechanism.
-#
-# Every node has a noisy answer with its level's variance (infinite: not measured). Bottom-up, a node's own answer and
-# the sum of its children's are combined by inverse variance (T₁); top-down, the difference between a node's final value
-# and its children's sum is shared among the children by variance. With equal fan-out and equal noise this is the
-# formula of Hay and others; the result is the least-squares consistent tree for any fan-out and any noise.
+# Generalised least squares on a tree (Hay and others 2010, extended to any fan-out and to a variance by level).
+# Bottom-up, a node's own answer and the sum of its children's are combined by inverse variance (T₁); top-down, the difference
+# between a node's final value and its children's sum is shared among the children by variance. Infinite: not measured.
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,17 +211,17 @@ def tree_of(dag: FeatureDag) -> Tree:
 def bottom_up(
     tree: Tree, noisy: Sequence[NDArray[Any]], variance: Sequence[float]
 ) -> tuple[list[Floats], list[Floats]]:
-    """T₁ and its variance by node: each node's best estimate from its own subtree."""
+    """T₁ and its variance by node: each node's best estimate from its own subtree (z of Hay and others 2010)."""
     values = [np.asarray(noisy[-1], dtype=float)]
     spread = [np.full(len(values[0]), float(variance[-1]))]
     for level in range(len(tree.parent) - 1, -1, -1):
         size = tree.sizes[level]
         below = bincount(tree.parent[level], values[0], size)
         below_spread = bincount(tree.parent[level], spread[0], size)
-        own = 1.0 / variance[level]  # zero for a level that is not measured
-        precision = own + 1.0 / below_spread
+        node_precision = 1.0 / variance[level]  # zero for a level that is not measured
+        precision = node_precision + 1.0 / below_spread
         answer = np.asarray(noisy[level], dtype=float) if np.isfinite(variance[level]) else np.zeros(size)
-        values.insert(0, (own * answer + below / below_spread) / precision)
+        values.insert(0, (node_precision * answer + below / below_spread) / precision)
         spread.insert(0, 1.0 / precision)
     return values, spread
 
@@ -247,6 +246,6 @@ def top_down(tree: Tree, values: Sequence[Floats], spread: Sequence[Floats], pru
 def tree_least_squares(
     tree: Tree, noisy: Sequence[NDArray[Any]], variance: Sequence[float], *, prune: bool = False
 ) -> list[Floats]:
-    """The consistent tree closest to the noisy one, level by level."""
+    """The consistent tree closest to the noisy one in weighted least squares, level by level (Hay and others 2010)."""
     values, spread = bottom_up(tree, noisy, variance)
     return top_down(tree, values, spread, prune)

@@ -1,20 +1,19 @@
-"""Confidence intervals for published counts, made from the published noisy answers. They cost no privacy.
+"""Confidence intervals for published counts, computed from the published noisy answers. They cost no privacy.
 
-An interval of 90 % holds the truth nine times in ten *whatever the truth is*: a busy stop's as often as an empty one's, among the counts a
-reader picks because they are large, too. So it is made of noise of a known law, and of nothing that leans on what is usual.
+The coverage is frequentist: an interval of 90 % holds the truth nine times in ten *whatever the truth is*, for a busy stop as for an empty one, also among
+the counts that a reader picks because they are large. So it rests on noise of a known distribution, and on no prior.
 
-1. *Measured tables.* Noisy counts that add up to a group have noise of a known law whatever the trips are; the interval is about their best
-   unbiased combination (`cbdp.estimation.gls`). Its upper end is at least a quarter of the reach of the noise, however
-   far below zero the noisy answer is (as Feldman and Cousins have it two deviations below zero; bibliography): nobody
-   shall read from "0 to 0" that there was no trip.
-2. *Censored counts.* Single trip types of a universe too large to list are known above a floor only, and counts of tables that were published on
-   their own above a threshold. With k the reach of the noise, the interval is the noisy count ± k where it is shown, and all from 0 to
-   the threshold + k where it is not: as often as the noise is within k, one of the two holds the truth, whatever decided on the floor.
-3. *None*, where neither is the case: sums of single types of which only those above a floor are known. Nothing published is unbiased for them. The published
-   counts are: drawn towards what is usual, and by how much cannot be told from runs on trips that are as smooth as they (`python -m benchmarks covered`).
+1. *Measured tables.* Noisy counts that add up to a group have noise of a known distribution whatever the trips are; the interval is centred on their best
+   linear unbiased combination (`cbdp.estimation.gls`). Its upper end is at least a quarter of the half-width, however far below zero the noisy answer is
+   (as Feldman and Cousins 1998 have it two deviations below zero): nobody shall read from "0 to 0" that there was no trip.
+2. *Censored counts.* Single trip types of a universe too large to list are published above a threshold only, and so are counts of some tables.
+   With k the half-width of the noise, the interval is the noisy count ± k where it is published, and 0 to the threshold + k where it is not: whenever the noise
+   is within k, one of the two holds the truth, whatever decided on the threshold.
+3. *None* otherwise: sums of single types of which only those above a threshold are published. Nothing published is unbiased for them, and by how much the
+   published counts are shrunk cannot be learnt from replicates that are as smooth as they (`python -m benchmarks covered`).
 
-Every interval is widened to the published count, never begins below zero, and ends at whole numbers that include at least the confidence. Trips that
-bounding took away before anything was measured it does not account for (`cbdp.release.summary.left_out`).
+Every interval is widened to the published count, never begins below zero, and ends at whole numbers that include at least the confidence. It
+does not account for trips removed by contribution bounding before anything was measured (`cbdp.release.summary.left_out`).
 """
 
 from __future__ import annotations
@@ -36,9 +35,10 @@ from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp_features.queries import Elements, Grouping, displayed_rows, html_table, text_table
 
-MIN_UPPER_END_SHARE = 0.25  # of the reach of noise: the least upper end. Noise far below zero does not make it sure that there was no trip
-COUNT_TOLERANCE = 1e-6  # of a trip: what sums of measurements may be off
-MAX_FLOOR = 2**40  # trips: the floor of a cell in which nothing is revealed lies beyond
+# least upper end, as a share of the half-width: an answer far below zero is no proof that there was no trip
+MIN_UPPER_END_SHARE = 0.25
+COUNT_TOLERANCE = 1e-6  # trips: rounding error of sums of measurements
+MAX_FLOOR = 2**40  # trips: a cell in which nothing is published has its threshold beyond
 WHY_NONE = "no measured table adds up to {them}"
 
 
@@ -53,9 +53,7 @@ class Interval:
 
     low: Ints = field(repr=False)
     high: Ints = field(repr=False)
-    elements: Elements | None = field(
-        default=None, repr=False
-    )  # what each is the interval of, where it is known
+    elements: Elements | None = field(default=None, repr=False)  # the labels of each count
 
     def __len__(self) -> int:
         return len(self.low)
@@ -69,7 +67,7 @@ class Interval:
 
     @property
     def labels(self) -> dict[str, list[Hashable]]:
-        """A column of labels for each attribute of the table: what each interval is of."""
+        """A column of labels for each attribute of the table: they name the count of each interval."""
         return {} if self.elements is None else self.elements.columns()
 
     def __repr__(self) -> str:
@@ -85,8 +83,8 @@ class Interval:
         columns = {**names, "low": self.low[here], "high": self.high[here]}
         places = iter(range(len(here)))
         of = "" if self.elements is None else f"{self.elements.feature}: "
-        many = f"{of}{len(self):,} interval{'s' if len(self) != 1 else ''}"
-        return many, columns, ["low", "high"], [None if row is None else next(places) for row in rows]
+        title = f"{of}{len(self):,} interval{'s' if len(self) != 1 else ''}"
+        return title, columns, ["low", "high"], [None if row is None else next(places) for row in rows]
 
 
 class TableNoiseLike(Protocol):
@@ -99,7 +97,7 @@ class TableNoiseLike(Protocol):
 
 
 class RecipeLike(HasRecipe, Protocol):
-    """What intervals need to know of a recipe."""
+    """The parts of a recipe that intervals are computed from."""
 
     @property
     def public(self) -> PublicCounts: ...
@@ -108,7 +106,7 @@ class RecipeLike(HasRecipe, Protocol):
 
 
 class ReleaseLike(Measured, Protocol):
-    """What intervals need to know of a release: published values only."""
+    """The parts of a release that intervals are computed from: published values only."""
 
     @property
     def recipe(self) -> RecipeLike: ...
@@ -128,7 +126,7 @@ def intervals(
     risk = checked_risk(confidence)
     dag = release.features
     names = [n for n in dag.features if n != SINGLETON] if features is None else list(features)
-    found = {}
+    by_feature = {}
     for name in names:
         if name not in dag:
             raise InputError(f"unknown feature {name!r}: there are {', '.join(dag.features)}")
@@ -137,8 +135,8 @@ def intervals(
         else:
             ends = interval_ends(release, Grouping(dag.universe, tuple(dag.features[name].by)), risk)
         if not np.isnan(ends.low).any():
-            found[name] = ends.whole()
-    return found
+            by_feature[name] = ends.whole()
+    return by_feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +189,7 @@ def table_ends(release: ReleaseLike, name: str, risk: float) -> Ends:
 
 
 def _about(best: UnbiasedAnswer, risk: float) -> tuple[Floats, Floats]:
-    """Both ends about the best unbiased combination."""
+    """Both ends about the best linear unbiased combination."""
     half = np.where(best.told, best.half_width(risk), 0.0)
     low, high = best.value - half, np.maximum(best.value + half, np.ceil(MIN_UPPER_END_SHARE * half))
     return np.where(best.told, low, np.nan), np.where(best.told, high, np.nan)
@@ -200,7 +198,7 @@ def _about(best: UnbiasedAnswer, risk: float) -> tuple[Floats, Floats]:
 def _censored_types(
     release: ReleaseLike, grouping: Grouping, groups: Ints, risk: float
 ) -> tuple[Floats, Floats]:
-    """Both ends for groups of one trip type each, whose noisy counts are known above the floor of their cell."""
+    """Both ends for groups of one trip type each, whose noisy counts are censored at the threshold of their cell."""
     nothing = np.full(len(groups), np.nan)
     leaves = [m for m in release.measurements if m.feature == SINGLETON and m.floor is not None]
     if len(leaves) != 1 or leaves[0].noise is None:
@@ -216,14 +214,14 @@ def _censored_types(
     shown = m.elements[place] == index if len(m.elements) else np.zeros(len(groups), dtype=bool)
     noisy = np.where(shown, m.values[place], 0).astype(float) if len(m.elements) else np.zeros(len(groups))
     low, high = _censored(noisy, shown, floor, float(m.noise.half_width(1 - risk)))
-    known = shown | (floor < MAX_FLOOR)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+    bounded = shown | (floor < MAX_FLOOR)
+    return np.where(bounded, low, np.nan), np.where(bounded, high, np.nan)
 
 
 def _censored(
     noisy: Floats, shown: NDArray[np.bool_], most_hidden: Floats, half: float
 ) -> tuple[Floats, Floats]:
-    """Both ends where noisy counts are known if they are above a limit: whenever the noise is within `half`, they hold the truth."""
+    """Both ends of counts that are censored at `most_hidden`: whenever the noise is within `half`, they hold the truth."""
     high = np.where(shown, noisy, most_hidden) + half
     return np.where(shown, noisy - half, 0.0), np.maximum(high, math.ceil(MIN_UPPER_END_SHARE * half))
 
@@ -237,7 +235,7 @@ def _widened(low: Floats, high: Floats, published: Ints) -> Ends:
 
 
 def checked_risk(confidence: float) -> float:
-    """The risk that a confidence leaves, if it is one."""
+    """1 − confidence, if that is a probability."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise InputError(f"confidence is {confidence!r}, it must be a number between 0 and 1, such as 0.9")
     return 1.0 - confidence

@@ -1,7 +1,7 @@
-"""Counts that are public already: read, checked against each other, and handed to the program as answers without noise.
+"""Invariants: counts that are public already, read, checked against each other, and passed to the program as exact answers.
 
-They are given by whoever publishes, never read off the trips. So the noisy answers keep their promise of ε as they are, and the
-estimate is made from them and from constants.
+The publisher supplies them; they are never read off the trips. So the privacy guarantee of the noisy answers is unchanged, and the estimate is
+post-processing of these and of constants. (The invariants of the US Census are statistics of the private data: Abowd and others 2022.)
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ INVARIANTS_NOTE = (
     "out vouches for them."
 )
 COUNT_COLUMN = "count"
-MAX_EXACT_COUNT = 2**53  # counts up to this are exact as real numbers
+MAX_EXACT_COUNT = 2**53  # trips: the largest count below which every whole number is a double
 
 
-def read_public_counts(features: FeatureDag, given: Any) -> dict[str, tuple[int, ...]] | None:
+def read_public_counts(features: FeatureDag, public: Any) -> dict[str, tuple[int, ...]] | None:
     """Public counts by feature: a number where there is one element, a list in the elements' order, or a table with a column `count`.
 
     Every element of a feature needs a count, and tables must agree with each other. Coarser tables that these add up to are public
@@ -42,15 +42,15 @@ def read_public_counts(features: FeatureDag, given: Any) -> dict[str, tuple[int,
     >>> read_public_counts(dag, {"time": {"time": ["pm", "am"], "count": [30, 7]}})
     {'total': (37,), 'time': (7, 30)}
     """
-    if given is None:
+    if public is None:
         return None
-    if not isinstance(given, Mapping):
+    if not isinstance(public, Mapping):
         raise InputError(
-            f"public is {given!r}: give a mapping from features to counts, like {{'total': 37714}}"
+            f"public is {public!r}: give a mapping from features to counts, like {{'total': 37714}}"
         )
-    made = {name: _counts(features, name, counts) for name, counts in given.items()}
-    _check_agreement(features, made)
-    return _with_coarser_tables(features, made) or None
+    counts_by_feature = {name: _counts(features, name, source) for name, source in public.items()}
+    _check_agreement(features, counts_by_feature)
+    return _with_coarser_tables(features, counts_by_feature) or None
 
 
 def exact_answers(public: PublicCounts | None) -> list[Measurement]:
@@ -61,11 +61,11 @@ def exact_answers(public: PublicCounts | None) -> list[Measurement]:
 
 
 def public_total(public: PublicCounts | None) -> int | None:
-    """The number of trips, as any public table tells it."""
+    """The number of trips, the sum of any public table."""
     return next((sum(counts) for counts in (public or {}).values()), None)
 
 
-def _counts(features: FeatureDag, name: str, given: Any) -> tuple[int, ...]:
+def _counts(features: FeatureDag, name: str, source: Any) -> tuple[int, ...]:
     if name not in features:
         cure = did_you_mean(str(name), list(features.features))
         raise InputError(f"public counts of {name!r}, which is not a feature: {cure}")
@@ -73,9 +73,9 @@ def _counts(features: FeatureDag, name: str, given: Any) -> tuple[int, ...]:
         raise InputError(
             "public counts of 'singleton': if the count of every trip type is public, there is nothing left to release"
         )
-    if isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "column_names"):
-        return _counts_from_table(features, name, given)
-    listed = list(given) if np.ndim(given) else [given]
+    if isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "column_names"):
+        return _counts_from_table(features, name, source)
+    listed = list(source) if np.ndim(source) else [source]
     if len(listed) != features.size(name):
         raise InputError(
             f"public counts of {name!r}: {len(listed):,} for {features.size(name):,} elements: give one for each"
@@ -83,12 +83,12 @@ def _counts(features: FeatureDag, name: str, given: Any) -> tuple[int, ...]:
     return tuple(_checked_count(features, name, element, count) for element, count in enumerate(listed))
 
 
-def _counts_from_table(features: FeatureDag, name: str, given: Any) -> tuple[int, ...]:
+def _counts_from_table(features: FeatureDag, name: str, source: Any) -> tuple[int, ...]:
     """The counts of a table keyed by the feature's attributes. It must be whole: of a part, the rest would have to be measured."""
     import pyarrow as pa
 
     try:
-        table = pa.table(given)
+        table = pa.table(source)
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as wrong:
         raise InputError(f"the public table of {name!r} cannot be read: {wrong}") from None
     by = features.features[name].by
@@ -109,23 +109,23 @@ def whole_table(
     keys: Mapping[str, Sequence[Any]],
 ) -> tuple[int, ...]:
     """The counts of a table's rows in the order of the elements; each element must have one row."""
-    made: list[int | None] = [None] * features.size(name)
+    ordered: list[int | None] = [None] * features.size(name)
     for row, (element, count) in enumerate(zip(elements.tolist(), counts, strict=True)):
         shown = ", ".join(f"{a} = {column[row]}" for a, column in keys.items()) or "everything"
         if element < 0:
             raise InputError(
                 f"the public table of {name!r} has a row for {shown}, which is not in the universe"
             )
-        if made[element] is not None:
+        if ordered[element] is not None:
             raise InputError(f"the public table of {name!r} has a second row for {shown}: keep one")
-        made[element] = _checked_count(features, name, element, count)
-    missing = [element for element, count in enumerate(made) if count is None]
+        ordered[element] = _checked_count(features, name, element, count)
+    missing = [element for element, count in enumerate(ordered) if count is None]
     if missing:
         raise InputError(
-            f"the public table of {name!r} has {len(counts):,} of {len(made):,} rows: {_element_name(features, name, missing[0])} is "
+            f"the public table of {name!r} has {len(counts):,} of {len(ordered):,} rows: {_element_name(features, name, missing[0])} is "
             "missing. Give every row (0 where there were no trips), or leave the table out"
         )
-    return tuple(count for count in made if count is not None)
+    return tuple(count for count in ordered if count is not None)
 
 
 def _checked_count(features: FeatureDag, name: str, element: int, count: Any) -> int:
@@ -174,7 +174,7 @@ def _coarse_sums(features: FeatureDag, fine: str, counts: Sequence[int], coarse:
 
 
 def _check_families(features: FeatureDag, public: Mapping[str, tuple[int, ...]]) -> None:
-    """Whole trips meet all counts of at most two families of nested tables: more are refused before anything is spent."""
+    """Whole trips meet all counts of at most two laminar families of tables (Edmonds 1970): more are refused before anything is spent."""
     import networkx as nx
 
     crossing = [
@@ -192,14 +192,14 @@ def _check_families(features: FeatureDag, public: Mapping[str, tuple[int, ...]])
 def _with_coarser_tables(
     features: FeatureDag, public: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """The public tables and those that they add up to, coarse ones first."""
-    made = {}
+    """The public tables and their marginals, coarse ones first."""
+    complete = {}
     for name in features.features:
         source = next((fine for fine in public if _determines(features, fine, name)), None)
         if source is not None:
             sums = _coarse_sums(features, source, public[source], name)
-            made[name] = tuple(sums.astype(np.int64).tolist())
-    return made
+            complete[name] = tuple(sums.astype(np.int64).tolist())
+    return complete
 
 
 def _check_possible(features: FeatureDag, public: Mapping[str, tuple[int, ...]]) -> None:

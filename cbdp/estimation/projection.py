@@ -1,4 +1,9 @@
-"""How far down noisy counts of trip types are asked for, in a universe too large to list."""
+"""The projection estimator: the consistent non-negative counts closest to the noisy ones (Fioretto and others 2018, Figure 3).
+
+In a universe too large to list, noisy counts of trip types are drawn only above a threshold in each cell, as in the filtered summaries of Cormode and
+others (2012), but without changing the answer: a leaf is x_u = max(0, c_u − s_k), so counts below their cell's dual s_k do not enter it.
+Thresholds (floors) start below where the duals are expected, and are lowered where a dual ends below its threshold.
+"""
 
 from __future__ import annotations
 
@@ -20,91 +25,23 @@ from cbdp.progress import tell
 from cbdp_solvers.problem import Problem, bincount
 from cbdp_solvers.solution import Solution
 
-THRESHOLD_MARGIN = 1.0  # how far below the expected shifts the first floors are set, in lengths over which noise above them grows e-fold
-DRAWS_PER_THRESHOLD_LEVEL = (
-    25_000  # leaves that take as long to draw as the tables for a further height of floors take to build
+# distance of the first thresholds below the expected duals, in lengths over which the number of survivors grows e-fold
+THRESHOLD_MARGIN = 1.0
+LOWERING_MARGIN = (
+    THRESHOLD_MARGIN  # the same, where the solution asks for lower thresholds; doubled each time
 )
-LOG_EXPECTED_SURVIVORS = (
-    3.0  # no floor is so high that its cell is expected to have more than exp(−SPARE) survivors above it
-)
-
-
-def initial_thresholds(
-    features: FeatureDag, measurements: Sequence[Measurement], leaves: ThresholdedAnswer
-) -> Ints:
-    """Somewhat below where the shifts are expected to be."""
-    sizes, law = features.cells.partition.sizes, leaves.noise
-    highest = law.extreme(sizes, LOG_EXPECTED_SURVIVORS)
-    shifts = law.shift(expected_densities(features, measurements))
-    return merged_thresholds(
-        np.minimum(shifts - THRESHOLD_MARGIN * law.falloff(shifts), highest), features, leaves
-    )
-
-
-def expected_densities(features: FeatureDag, measurements: Sequence[Measurement]) -> Floats:
-    """By cell, how many trips a type may be expected to have: the shift is where noise alone would add up to them.
-
-    The counts are those of the finest features, spread evenly over their elements' types; of several the largest: a low
-    floor costs little.
-    """
-    merged = merge_measurements(features, measurements)
-    density = np.zeros(features.cells.size)
-    for name, m in merged.items():
-        if any(features.graph.has_edge(other, name) for other in merged):
-            continue
-        each = np.zeros(features.size(name))
-        each[slice(None) if m.elements is None else m.elements] = np.maximum(m.values, 1.0)
-        density = np.maximum(
-            density, (each / features.partition(name).sizes)[features.cells.element_of_cell[name]]
-        )
-    return density
-
-
-def merged_thresholds(wanted: Floats, features: FeatureDag, leaves: ThresholdedAnswer) -> Ints:
-    """Whole floors at or below those wanted, of few different heights.
-
-    Cells of one floor are drawn together, at a cost that is about that of drawing `DRAWS_PER_THRESHOLD_LEVEL` leaves. So heights are merged,
-    downwards, as long as that is cheaper than the further leaves: the least sum, by dynamic programming over the heights.
-    """
-    now, sizes = leaves.floor, features.cells.partition.sizes
-    floor = np.floor(wanted).astype(np.int64)
-    moved = np.flatnonzero(floor < now)
-    if not len(moved):
-        return now
-    heights, which = np.unique(floor[moved], return_inverse=True)
-    types = bincount(which, sizes[moved].astype(float), len(heights))
-    least = _merged_levels(types, np.asarray(leaves.noise.survival(heights)))
-    floor[moved] = heights[least][which]
-    return np.minimum(floor, now)
-
-
-def _merged_levels(types: Floats, share: Floats) -> Ints:
-    """For each height, ascending, the height it is merged into: at or below it. `share` of its types exceed a height."""
-    n = len(types)
-    held = np.concatenate([[0.0], np.cumsum(types)])
-    cost, start = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
-    for end in range(1, n + 1):  # the last group is start … end − 1, all drawn down to the height of `start`
-        each = cost[:end] + DRAWS_PER_THRESHOLD_LEVEL + (held[end] - held[:end]) * share[:end]
-        start[end] = np.argmin(each)
-        cost[end] = each[start[end]]
-    into, end = np.empty(n, dtype=np.int64), n
-    while end:
-        into[start[end] : end] = start[end]
-        end = start[end]
-    return into
-
-
-# Projection: the consistent non-negative counts closest to the noisy ones, as in the papers.
-
-
-MAX_ROUNDS = 50
-ROUNDING_TOLERANCE = 1e-6  # of a trip: what rounding may be off
+# leaves that take as long to draw as the sampler's tables for one more distinct threshold take to build
+DRAWS_PER_THRESHOLD_LEVEL = 25_000
+# no threshold is so high that fewer than exp(−this) leaves of its cell are expected above it
+LOG_EXPECTED_SURVIVORS = 3.0
+MAX_ROUNDS = 50  # times that thresholds are lowered and the program is solved again
 MAX_FAILED_ROUNDS = 6  # rounds in which a solver may fail for want of leaves
+ROUNDING_TOLERANCE = 1e-6  # trips: what rounding may be off
 
 
 @dataclass(frozen=True)
 class Projection(Estimator):
-    """The quadratic program on the noisy counts alone."""
+    """The quadratic program of Fioretto and others (2018) on the noisy counts alone."""
 
     name: ClassVar[str] = "projection"
     about: ClassVar[str] = "the closest consistent non-negative counts, as in the CBDP paper"
@@ -123,12 +60,11 @@ class Projection(Estimator):
     ) -> Estimate:
         """As `estimate`, asking for noisy counts of trip types only as far down as they can matter.
 
-        A count that does not exceed its cell's shift is 0 in the answer, whatever it is (x_u = max(0, c_u − s_k)). So floors
-        are set somewhat below where the shifts are expected to be, and lowered where a shift ends below its floor. The
-        certificate is that of the problem with all trip types.
+        A count that does not exceed its cell's dual is 0 in the answer, whatever it is (x_u = max(0, c_u − s_k)). So the certificate is that of
+        the problem with all trip types.
         """
         tell("solving")
-        margin, warm = THRESHOLD_MARGIN, None
+        margin, warm = LOWERING_MARGIN, None
         leaves.lower(initial_thresholds(features, tables, leaves))
         for rounds in range(MAX_ROUNDS):
             problem = compiled(features, [*tables, leaves.measurement()], program.weights)
@@ -138,7 +74,7 @@ class Projection(Estimator):
             except SolverError:
                 if rounds == MAX_FAILED_ROUNDS:
                     raise
-                margin = 2 * margin  # perhaps exact counts cannot be met by the few leaves that are known
+                margin = 2 * margin  # perhaps exact counts cannot be met by the few leaves that are drawn
                 below = margin * leaves.noise.falloff(leaves.floor)
                 leaves.lower(np.floor(leaves.floor - below).astype(np.int64))
                 continue
@@ -146,7 +82,7 @@ class Projection(Estimator):
             low = shift < leaves.floor
             if not low.any():
                 break
-            # where no leaf is known the shift says little: go down a little at a time
+            # where no leaf is drawn the dual says little: go down a little at a time
             margin, warm = 2 * margin, solution
             below = margin * leaves.noise.falloff(leaves.floor)
             lower = np.maximum(shift, leaves.floor) - below
@@ -168,6 +104,74 @@ def _check_attainable(shift: NDArray[np.float64], floor: NDArray[np.int64]) -> N
 
 
 def _cell_duals(problem: Problem, solution: Solution) -> np.ndarray:
-    """By cell, in trips."""
-    found = problem.shifts(solution.prices) if solution.shift is None else solution.shift
-    return np.asarray(found / problem.weight)
+    """s_k of every cell, in trips."""
+    duals = problem.shifts(solution.prices) if solution.shift is None else solution.shift
+    return np.asarray(duals / problem.weight)
+
+
+# Thresholds
+
+
+def initial_thresholds(
+    features: FeatureDag, measurements: Sequence[Measurement], leaves: ThresholdedAnswer
+) -> Ints:
+    """Thresholds somewhat below where the cells' duals are expected to be."""
+    sizes, law = features.cells.partition.sizes, leaves.noise
+    highest = law.extreme(sizes, LOG_EXPECTED_SURVIVORS)
+    shifts = law.shift(expected_densities(features, measurements))
+    return merged_thresholds(
+        np.minimum(shifts - THRESHOLD_MARGIN * law.falloff(shifts), highest), features, leaves
+    )
+
+
+def expected_densities(features: FeatureDag, measurements: Sequence[Measurement]) -> Floats:
+    """By cell, how many trips a type may be expected to have: the dual is where noise alone would add up to them.
+
+    The counts are those of the finest features, spread evenly over their elements' types; of several the largest: a low
+    threshold costs little.
+    """
+    merged = merge_measurements(features, measurements)
+    density = np.zeros(features.cells.size)
+    for name, m in merged.items():
+        if any(features.graph.has_edge(other, name) for other in merged):
+            continue
+        each = np.zeros(features.size(name))
+        each[slice(None) if m.elements is None else m.elements] = np.maximum(m.values, 1.0)
+        density = np.maximum(
+            density, (each / features.partition(name).sizes)[features.cells.element_of_cell[name]]
+        )
+    return density
+
+
+def merged_thresholds(thresholds: Floats, features: FeatureDag, leaves: ThresholdedAnswer) -> Ints:
+    """Whole thresholds at or below these, of few distinct heights.
+
+    Cells of one threshold are drawn together, at a cost that is about that of drawing `DRAWS_PER_THRESHOLD_LEVEL` leaves. So heights are merged,
+    downwards, as long as that is cheaper than the further leaves: the least sum, by dynamic programming over the heights.
+    """
+    now, sizes = leaves.floor, features.cells.partition.sizes
+    floor = np.floor(thresholds).astype(np.int64)
+    moved = np.flatnonzero(floor < now)
+    if not len(moved):
+        return now
+    heights, which = np.unique(floor[moved], return_inverse=True)
+    types = bincount(which, sizes[moved].astype(float), len(heights))
+    least = _merged_levels(types, np.asarray(leaves.noise.survival(heights)))
+    floor[moved] = heights[least][which]
+    return np.minimum(floor, now)
+
+
+def _merged_levels(types: Floats, share: Floats) -> Ints:
+    """For each height, ascending, the height it is merged into: at or below it. `share` of its types exceed a height."""
+    n = len(types)
+    cumulative = np.concatenate([[0.0], np.cumsum(types)])
+    cost, start = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
+    for end in range(1, n + 1):  # the last group is start … end − 1, all drawn down to the height of `start`
+        each = cost[:end] + DRAWS_PER_THRESHOLD_LEVEL + (cumulative[end] - cumulative[:end]) * share[:end]
+        start[end] = np.argmin(each)
+        cost[end] = each[start[end]]
+    into, end = np.empty(n, dtype=np.int64), n
+    while end:
+        into[start[end] : end] = start[end]
+        end = start[end]
+    return into

@@ -1,9 +1,11 @@
-"""How far the error of an unbiased answer reaches: independent noises of known laws, weighted and added up.
+"""Tails of the error of an unbiased answer: saddlepoint approximation for weighted sums of independent noises.
 
-`cbdp.estimation.gls` fits a law to variance and kurtosis, which is right near the usual confidences. Verdicts about thousands of rows
-look far into the tails, where such a fit decays too fast if one noise is larger than the others. Here tails follow from the
-moments of the laws themselves (Lugannani and Rice's saddlepoint formula): of one Laplace noise and of sums of them it is 1 to 5 % too
-high, at one deviation as at forty, so it errs on the side of noise.
+`cbdp.estimation.gls` matches variance and kurtosis, which is right near the usual confidences. Verdicts about thousands of rows look far into
+the tails, where such a fit decays too fast if one noise is larger than the others. Here tails follow from the cumulant generating
+functions of the noises themselves (Lugannani and Rice 1980): of one Laplace noise and of sums of them the approximation is 1 to 5 % too high, at one
+deviation as at forty, so it errs on the side of noise.
+
+The last part are intervals of ratios of two such answers (Fieller 1954).
 """
 
 from __future__ import annotations
@@ -19,69 +21,68 @@ from cbdp.arrays import Floats, Ints
 from cbdp.estimation.gls import UnbiasedAnswer, variance_gamma_quantile
 from cbdp.privacy.noise import NoiseDistribution
 
-MAX_DEVIATIONS = (
-    40.0  # deviations: beyond, the chance is below 10⁻²⁴ under every law here and is not looked at further
-)
-MIN_DEVIATIONS = 0.02  # deviations within which every error is likely
-BISECTIONS = 40  # bisections
-DIFFERENCE_STEP = 1e-3  # of s, between the points of a difference quotient
-DEVIATION_GRID = np.geomspace(
-    MIN_DEVIATIONS, MAX_DEVIATIONS, 600
-)  # deviations at which the chance is worked out where many answers share a law
+MAX_DEVIATIONS = 40.0  # deviations: beyond, every tail here is below 10⁻²⁴ and taken as constant
+MIN_DEVIATIONS = 0.02  # deviations within which the tail is taken as 1
+BISECTIONS = 40  # halvings of the logarithm of s: to about 2·10⁻¹¹ of s
+DIFFERENCE_STEP = 1e-3  # relative step of s in a difference quotient
+# deviations at which the tail is tabulated where many answers share a distribution
+DEVIATION_GRID = np.geomspace(MIN_DEVIATIONS, MAX_DEVIATIONS, 600)
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorDistribution:
     """Errors of several answers: a row for each source of noise, a column for each answer."""
 
-    laws: Sequence[NoiseDistribution | None]  # of one noise of each source; None: unknown, taken as normal
+    laws: Sequence[
+        NoiseDistribution | None
+    ]  # distribution of one noise of each source; None: unknown, taken as normal
     weight: Floats = field(repr=False)
     noise: Floats = field(repr=False)  # the variance of the source's sum, before it is weighted
 
     @property
     def variance(self) -> Floats:
-        made: Floats = (self.weight**2 * self.noise).sum(axis=0)
-        return made
+        variance: Floats = (self.weight**2 * self.noise).sum(axis=0)
+        return variance
 
     @property
     def whole(self) -> NDArray[np.bool_]:
-        """Where the error is a whole number: no source but with its full weight."""
+        """Whether the error is a whole number: every source has weight 0 or ±1."""
         return np.asarray(np.isin(np.abs(self.weight), (0.0, 1.0)).all(axis=0))
 
     def beyond(self, size: Floats) -> Floats:
-        """The chance of an error of this size or larger, on either side; 1 where any is likely."""
-        given = np.asarray(size, dtype=float)
+        """P(|error| ≥ size), taken as 1 within `MIN_DEVIATIONS` (Lugannani and Rice 1980)."""
+        sizes = np.asarray(size, dtype=float)
         distinct, which = self._distinct()
-        many = distinct.weight.shape[1]
-        if many * len(DEVIATION_GRID) >= len(given):
-            return _tail_probability(self, given)
-        return _tabulated_tail(distinct, which, given)
+        laws = distinct.weight.shape[1]
+        if laws * len(DEVIATION_GRID) >= len(sizes):
+            return _tail_probability(self, sizes)
+        return _tabulated_tail(distinct, which, sizes)
 
     def reach(self, risk: float) -> Floats:
-        """How far the error reaches but for the risk, at both sides together."""
+        """The two-sided quantile: |error| exceeds it with probability `risk`."""
         distinct, which = self._distinct()
         return _quantile(distinct, risk)[which]
 
     def _distinct(self) -> tuple[ErrorDistribution, NDArray[np.int64]]:
-        """Answers that are made alike have the same law: each is worked out once. And the law of each answer."""
+        """The distinct distributions, each computed once, and which of them each answer has."""
         rows = np.vstack([self.weight, self.noise]).round(9)
         _, first, which = np.unique(rows, axis=1, return_index=True, return_inverse=True)
-        held = ErrorDistribution(self.laws, self.weight[:, first], self.noise[:, first])
-        return held, np.asarray(which).reshape(-1).astype(np.int64)
+        distinct = ErrorDistribution(self.laws, self.weight[:, first], self.noise[:, first])
+        return distinct, np.asarray(which).reshape(-1).astype(np.int64)
 
     def cumulant(self, s: Floats) -> Floats:
-        """The logarithm of E exp(s · error); infinite where it does not exist. One s for each answer, or rows of them."""
-        made = np.zeros(np.shape(s))
+        """Cumulant generating function log E exp(s · error); infinite where it does not exist. One s for each answer, or rows of them."""
+        total = np.zeros(np.shape(s))
         for law, weight, noise in zip(self.laws, self.weight, self.noise, strict=True):
             here = (weight != 0) & (noise > 0)
-            made[..., here] += _cumulant(law, weight[here] * s[..., here], noise[here])
-        return made
+            total[..., here] += _cumulant(law, weight[here] * s[..., here], noise[here])
+        return total
 
 
 def error_distribution(
     answers: UnbiasedAnswer, laws: Sequence[NoiseDistribution | None]
 ) -> ErrorDistribution:
-    """The error of the best unbiased answers, with the law of each source."""
+    """The error of the best linear unbiased answers, with the distribution of each source."""
     return ErrorDistribution(tuple(laws), answers.weight, answers.noise)
 
 
@@ -95,25 +96,26 @@ def sum_of_errors(errors: Sequence[ErrorDistribution]) -> ErrorDistribution:
 
 
 def _cumulant(law: NoiseDistribution | None, s: Floats, noise: Floats) -> Floats:
+    """Cumulant generating function of a sum of so many noises that its variance is `noise`."""
     one = 0.0 if law is None else law.variance()
     if law is None or one <= 0:
-        made: Floats = s**2 * noise / 2
-        return made
+        normal: Floats = s**2 * noise / 2
+        return normal
     return np.asarray(noise / one * law.log_moment(s))
 
 
 def _cumulant_slope(error: ErrorDistribution, s: Floats) -> Floats:
-    """The derivative of the cumulant; infinite beyond its end."""
+    """Derivative of the cumulant generating function: the saddlepoint equation is slope = x. Infinite beyond its domain."""
     with np.errstate(invalid="ignore"):
         above, below = error.cumulant(
             np.stack([s * (1 + DIFFERENCE_STEP / 10), s * (1 - DIFFERENCE_STEP / 10)])
         )
-        made = (above - below) / (s * DIFFERENCE_STEP / 5)
-    return np.where(np.isfinite(made), made, np.inf)
+        slope = (above - below) / (s * DIFFERENCE_STEP / 5)
+    return np.where(np.isfinite(slope), slope, np.inf)
 
 
 def _saddlepoint_tail(error: ErrorDistribution, s: Floats, x: Floats) -> Floats:
-    """The chance of |error| > x at the saddlepoint s of x."""
+    """P(|error| > x) at the saddlepoint s of x: twice Lugannani and Rice's (1980) tail."""
     at, above, below = error.cumulant(np.stack([s, s * (1 + DIFFERENCE_STEP), s * (1 - DIFFERENCE_STEP)]))
     bend = (above - 2 * at + below) / (s * DIFFERENCE_STEP) ** 2
     r, u = np.sqrt(np.maximum(2 * (s * x - at), 1e-300)), s * np.sqrt(np.maximum(bend, 1e-300))
@@ -133,28 +135,28 @@ def _tail_probability(error: ErrorDistribution, size: Floats) -> Floats:
 
 
 def _tabulated_tail(distinct: ErrorDistribution, which: NDArray[np.int64], size: Floats) -> Floats:
-    """The chance from a table for each law: its logarithm is nearly straight between the points of the grid."""
-    many = distinct.weight.shape[1]
+    """The tail from a table for each distribution: its logarithm is nearly linear between the points of the grid."""
+    laws = distinct.weight.shape[1]
     weight, noise = (
         np.repeat(part, len(DEVIATION_GRID), axis=1) for part in (distinct.weight, distinct.noise)
     )
     deviation = np.sqrt(distinct.variance)
     every = _tail_probability(
         ErrorDistribution(distinct.laws, weight, noise),
-        np.repeat(deviation, len(DEVIATION_GRID)) * np.tile(DEVIATION_GRID, many),
+        np.repeat(deviation, len(DEVIATION_GRID)) * np.tile(DEVIATION_GRID, laws),
     )
-    logs = np.log(np.maximum(every, np.finfo(float).tiny)).reshape(many, len(DEVIATION_GRID))
-    made = np.empty(len(size))
-    for law in range(many):
+    logs = np.log(np.maximum(every, np.finfo(float).tiny)).reshape(laws, len(DEVIATION_GRID))
+    chance = np.empty(len(size))
+    for law in range(laws):
         here = which == law
         if deviation[law] > 0:
             far = size[here] / deviation[law]
-            made[here] = np.where(
+            chance[here] = np.where(
                 far <= MIN_DEVIATIONS, 1.0, np.exp(np.interp(far, DEVIATION_GRID, logs[law]))
             )
         else:
-            made[here] = np.where(size[here] > 0, 0.0, 1.0)
-    return made
+            chance[here] = np.where(size[here] > 0, 0.0, 1.0)
+    return chance
 
 
 def _quantile(error: ErrorDistribution, risk: float) -> Floats:
@@ -171,7 +173,7 @@ def _quantile(error: ErrorDistribution, risk: float) -> Floats:
 
 
 def _bisect(passed: Callable[[Floats], NDArray[np.bool_]], deviation: Floats) -> Floats:
-    """The largest s, to many digits, at which a rising condition does not hold yet."""
+    """The largest s at which a monotone condition does not hold yet, by bisection of its logarithm."""
     unit = np.where(deviation > 0, deviation, 1.0)
     low, high = 1e-6 / unit, 10 * MAX_DEVIATIONS / unit
     for _ in range(BISECTIONS):
@@ -182,30 +184,32 @@ def _bisect(passed: Callable[[Floats], NDArray[np.bool_]], deviation: Floats) ->
     return low
 
 
-# Intervals of shares: which part of a whole's trips belongs to a group of it.
-#
-# Both counts are told by the same measurements, so their errors are not independent. A share p fits what was measured if the part less p
-# times the whole is within its noise of zero (Fieller's construction): the noise of that difference is known for every p.
+# Intervals of shares. Part and whole have correlated errors; a share p is compatible with the measurements if part − p · whole, whose
+# variance is known for every p, is within its noise of zero (Fieller 1954).
 
 
 def share_interval(
     part: UnbiasedAnswer, whole: UnbiasedAnswer, inside: Ints, risk: float
 ) -> tuple[Floats, Floats]:
-    """The least and the largest share that fits what was measured; 0 and 1 where any does.
+    """The least and the largest share compatible with the measurements (Fieller 1954); 0 and 1 where any is.
 
     `inside` is the whole that each part belongs to. Both combinations have the same sources.
     """
     weight, all_, noise = whole.weight[:, inside], whole.value[inside], whole.noise[:, inside]
-    # noise of the part is in the whole's sum of the same source too
-    own, both, total = (
+    # the part's noise is also in the whole's sum of the same source: that is their covariance
+    part_variance, covariance, whole_variance = (
         (part.weight**2 * part.noise).sum(axis=0),
         (part.weight * weight * part.noise).sum(axis=0),
         (weight**2 * noise).sum(axis=0),
     )
     square = variance_gamma_quantile(np.minimum(part.equal_noises, whole.equal_noises[inside]), risk) ** 2
-    a, b, c = all_**2 - square * total, part.value * all_ - square * both, part.value**2 - square * own
+    a, b, c = (
+        all_**2 - square * whole_variance,
+        part.value * all_ - square * covariance,
+        part.value**2 - square * part_variance,
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
         low, high = (b - root) / a, (b + root) / a
-    told = part.told & whole.told[inside] & (a > 0) & (all_ > 0)
-    return np.where(told, np.clip(low, 0, 1), 0.0), np.where(told, np.clip(high, 0, 1), 1.0)
+    bounded = part.told & whole.told[inside] & (a > 0) & (all_ > 0)
+    return np.where(bounded, np.clip(low, 0, 1), 0.0), np.where(bounded, np.clip(high, 0, 1), 1.0)

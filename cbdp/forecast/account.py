@@ -1,9 +1,4 @@
-"""Earlier releases beside the output, as witnesses: a ledger that lacks their charges is an old copy, was cut, or is another.
-
-A manifest states the head, the id and the owner of the ledger that its release was charged to. Whoever publishes again for the
-same owner must use a ledger that contains those heads. Manifests from before the owner was stated are no witnesses: they may
-be of other data sets, and their heads alone do not tell. Nor are releases in other folders.
-"""
+"""What the ledger says of a plan, and where its release goes. Both are only looked at."""
 
 from __future__ import annotations
 
@@ -26,74 +21,7 @@ from cbdp.release.files import MANIFEST
 from cbdp.release.manifest import FORMAT
 from cbdp.untrusted import read_json
 
-
-def charge_missing_from_ledger(output: Path, owner: AccountOwner, ledger: Ledger | None) -> str | None:
-    """What to say if a release beside the output, or in its place, was charged to the owner and the ledger does not know it.
-
-    Without a ledger: if one was.
-    """
-    for folder, stated in _releases_charged_to(output, owner):
-        if ledger is None:
-            return (
-                f"the release {str(folder)!r} was charged to a ledger of {owner} (id {stated.get('id')}): restore that ledger. "
-                f"A new one would forget what was spent{_move_advice(folder)}"
-            )
-        if not ledger.contains(str(stated["head"])):
-            return _unknown_charge(folder, owner, ledger, stated)
-    return None
-
-
-def _unknown_charge(folder: Path, owner: AccountOwner, ledger: Ledger, stated: Mapping[str, Any]) -> str:
-    charge = f"the release {str(folder)!r} was charged to"
-    if stated.get("id") == ledger.id:
-        return (
-            f"{charge} the ledger {str(ledger.path)!r}, which does not hold that charge any more: it is an old copy, or its end "
-            "was cut off; restore the newest copy"
-        )
-    return (
-        f"{charge} another ledger of {owner} (id {stated.get('id')}, not {ledger.id}): restore that one to "
-        f"{str(ledger.path)!r}{_move_advice(folder)}"
-    )
-
-
-def _move_advice(folder: Path) -> str:
-    return (
-        f". If a new ledger is meant, its cap comes on top of what was spent before: move {str(folder)!r} to another "
-        "folder first"
-    )
-
-
-def _releases_charged_to(output: Path, owner: AccountOwner) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Releases that were charged to this owner, with what their manifests say of the ledger."""
-    for manifest in sorted(output.absolute().parent.glob(f"*/{MANIFEST}")):
-        stated = _ledger_of(manifest)
-        hidden = manifest.parent.name.startswith(".")  # half written
-        if not hidden and stated.get("head") and stated.get("owner") == owner.json():
-            yield manifest.parent, stated
-
-
-def _ledger_of(manifest: Path) -> Mapping[str, Any]:
-    try:
-        about = manifest.stat()
-    except OSError:
-        return {}
-    return _read_ledger_of(manifest, about.st_mtime_ns, about.st_size, about.st_ino)
-
-
-@lru_cache(4096)  # of a series there are many, and every release looks at all of them
-def _read_ledger_of(manifest: Path, changed: int, size: int, identity: int) -> Mapping[str, Any]:  # noqa: ARG001
-    try:
-        found = read_json(manifest)
-    except (OSError, ValueError):
-        return {}
-    ledger = found.get("ledger") if isinstance(found, dict) and found.get("format") == FORMAT else None
-    return ledger if isinstance(ledger, dict) else {}
-
-
-# What the ledger says of a plan, and where its release goes. Both are only looked at.
-
-
-MAX_CONFIDENCE = 0.999
+MAX_CONFIDENCE = 0.999  # of intervals; more takes too many simulations
 
 
 @dataclass(frozen=True)
@@ -216,8 +144,8 @@ def _account_of_new_ledger(config: Config, path: Path, owner: AccountOwner, cost
 def _currency(config: Config, cost: Cost) -> PrivacyMeasure:
     """What a new ledger counts."""
     stated: Any = config.privacy.currency
-    found: PrivacyMeasure = measure_of(cost) if stated is None else stated
-    return found
+    measure: PrivacyMeasure = measure_of(cost) if stated is None else stated
+    return measure
 
 
 def _account_of_ledger(
@@ -303,11 +231,82 @@ def output_of(config: Config, account: Account) -> Path:
         raise config.source.error(
             keys, f"there is no folder {str(folder)!r} for the release: create it first"
         )
-    known = account.finished is not None or account.unfinished
-    if (path.exists() or path.is_symlink()) and not known:
+    charged = account.finished is not None or account.unfinished
+    if (path.exists() or path.is_symlink()) and not charged:
         if account.forgotten is not None:
             raise config.source.error(("privacy", "ledger"), account.forgotten)
         raise config.source.error(
             keys, f"the output {str(path)!r} exists already: choose another path, nothing is overwritten"
         )
     return path
+
+
+# Witnesses: earlier releases beside the output. A ledger that lacks their charges is an old copy, was cut, or is another
+#
+# A manifest states the head, the id and the owner of the ledger that its release was charged to. Whoever publishes again for the same owner must use a ledger
+# that contains those heads. Manifests from before the owner was stated are no witnesses: they may be of other data sets. Nor are releases in other folders.
+
+
+def charge_missing_from_ledger(output: Path, owner: AccountOwner, ledger: Ledger | None) -> str | None:
+    """What to say if a release beside the output, or in its place, was charged to the owner and the ledger does not know it.
+
+    Without a ledger: if one was.
+    """
+    for folder, stated in _releases_charged_to(output, owner):
+        if ledger is None:
+            return (
+                f"the release {str(folder)!r} was charged to a ledger of {owner} (id {stated.get('id')}): restore that ledger. "
+                f"A new one would forget what was spent{_move_advice(folder)}"
+            )
+        if not ledger.contains(str(stated["head"])):
+            return _unknown_charge(folder, owner, ledger, stated)
+    return None
+
+
+def _unknown_charge(folder: Path, owner: AccountOwner, ledger: Ledger, stated: Mapping[str, Any]) -> str:
+    charge = f"the release {str(folder)!r} was charged to"
+    if stated.get("id") == ledger.id:
+        return (
+            f"{charge} the ledger {str(ledger.path)!r}, which does not hold that charge any more: it is an old copy, or its end "
+            "was cut off; restore the newest copy"
+        )
+    return (
+        f"{charge} another ledger of {owner} (id {stated.get('id')}, not {ledger.id}): restore that one to "
+        f"{str(ledger.path)!r}{_move_advice(folder)}"
+    )
+
+
+def _move_advice(folder: Path) -> str:
+    return (
+        f". If a new ledger is meant, its cap comes on top of what was spent before: move {str(folder)!r} to another "
+        "folder first"
+    )
+
+
+def _releases_charged_to(output: Path, owner: AccountOwner) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Releases that were charged to this owner, with what their manifests say of the ledger."""
+    for manifest in sorted(output.absolute().parent.glob(f"*/{MANIFEST}")):
+        stated = _ledger_of(manifest)
+        hidden = manifest.parent.name.startswith(".")  # half written
+        if not hidden and stated.get("head") and stated.get("owner") == owner.json():
+            yield manifest.parent, stated
+
+
+def _ledger_of(manifest: Path) -> Mapping[str, Any]:
+    try:
+        about = manifest.stat()
+    except OSError:
+        return {}
+    return _read_ledger_of(manifest, about.st_mtime_ns, about.st_size, about.st_ino)
+
+
+@lru_cache(4096)  # of a series there are many, and every release looks at all of them
+def _read_ledger_of(manifest: Path, changed: int, size: int, identity: int) -> Mapping[str, Any]:  # noqa: ARG001
+    try:
+        document = read_json(manifest)
+    except (OSError, ValueError):
+        return {}
+    ledger = (
+        document.get("ledger") if isinstance(document, dict) and document.get("format") == FORMAT else None
+    )
+    return ledger if isinstance(ledger, dict) else {}

@@ -1,4 +1,4 @@
-"""Which ε a wish for precision needs; and where that would protect nobody, what to merge so that a smaller one will do."""
+"""What could be configured instead: the ε that a wish for precision needs, coarser periods or zones, the other noise distribution."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def answer(
 
 def answers(plan: PlannedRelease, wishes: Sequence[str]) -> list[str]:
     """The answers to wishes like "zone=5", all of them or, if one cannot be answered, none."""
-    made = []
+    sentences = []
     for wish in wishes:
         feature, equals, percent = wish.partition("=")
         if not equals:
             raise InputError(f"--within takes FEATURE=PERCENT, for example zone=5, not {wish!r}")
-        made.append(answer(plan, feature, percent))
-    return made
+        sentences.append(answer(plan, feature, percent))
+    return sentences
 
 
 def epsilon_promised(plan: PlannedRelease, amount: Fraction) -> float:
@@ -80,14 +80,14 @@ def meaningful(plan: PlannedRelease, amount: Fraction, allowed: Fraction) -> boo
 
 def _too_much_because(plan: PlannedRelease, amount: Fraction, allowed: Fraction) -> str:
     epsilon = epsilon_promised(plan, amount)
-    given = "" if plan.mechanism.currency == "epsilon" else f", which is ε = {epsilon:.3g}"
-    said = f"{sign_of(plan)} would have to be {number(amount)}{given}"
+    epsilon_text = "" if plan.mechanism.currency == "epsilon" else f", which is ε = {epsilon:.3g}"
+    text = f"{sign_of(plan)} would have to be {number(amount)}{epsilon_text}"
     if epsilon > MAX_MEANINGFUL_EPSILON:
-        said += f", above {MAX_MEANINGFUL_EPSILON:g}: {reason(epsilon)}"
+        text += f", above {MAX_MEANINGFUL_EPSILON:g}: {reason(epsilon)}"
     if allowed >= 1:
-        return said
+        return text
     joint = ";" if epsilon > MAX_MEANINGFUL_EPSILON else ":"
-    return f"{said}{joint} less than one trip is allowed, so noise would have to round to zero nearly always"
+    return f"{text}{joint} less than one trip is allowed, so noise would have to round to zero nearly always"
 
 
 def coarser_cure(
@@ -98,9 +98,9 @@ def coarser_cure(
     trips: int | None = None,
 ) -> str:
     """The most detailed periods or zones with which a careful ε would do, else any that is not too much."""
-    found = list(_coarser(plan, feature, part, confidence, trips))
+    candidates = list(_coarser(plan, feature, part, confidence, trips))
     for limit in (CAREFUL_EPSILON, MAX_MEANINGFUL_EPSILON):
-        for other, amount in found:
+        for other, amount in candidates:
             if epsilon_promised(plan, amount) <= limit:
                 return f"Merge periods or zones: with {_variant_name(other)} {sign_of(plan)} = {number(amount)} would do."
     return "Coarser periods or zones would not do either: ask for less precision, or use a table with fewer counts."
@@ -129,14 +129,14 @@ def _variant_name(other: Variant) -> str:
     >>> _variant_name(SimpleNamespace(every="60min", clusters=None)), _variant_name(SimpleNamespace(every="840min", clusters=3))
     ('60-minute periods', '840-minute periods and 3 zones')
     """
-    said = [] if other.every is None else [f"{seconds(other.every) / 60:g}-minute periods"]
-    return " and ".join(said if other.clusters is None else [*said, f"{other.clusters} zones"])
+    parts = [] if other.every is None else [f"{seconds(other.every) / 60:g}-minute periods"]
+    return " and ".join(parts if other.clusters is None else [*parts, f"{other.clusters} zones"])
 
 
-# Which law of noise serves a plan better: the errors that are to be expected of each table under either, for the same (ε, δ).
+# The noise distribution with the smaller expected errors, for the same (ε, δ)
 
 
-EQUAL_ERROR_RATIO = 1.02  # errors that differ by less are the same
+EQUAL_ERROR_RATIO = 1.02  # ratio of errors below which two noise distributions are as good as equal
 
 
 @dataclass(frozen=True)
@@ -150,17 +150,21 @@ class NoiseComparison:
     @property
     def ratio(self) -> float:
         """How many times the configured law's error the other's is, as a geometric mean over all tables that have any error."""
-        own, other = self.errors.values()
-        logs = [math.log(other[name] / error) for name, error in own.items() if error > 0 and other[name] > 0]
+        configured, other = self.errors.values()
+        logs = [
+            math.log(other[name] / error)
+            for name, error in configured.items()
+            if error > 0 and other[name] > 0
+        ]
         return math.exp(sum(logs) / len(logs)) if logs else 1.0
 
     @property
     def better(self) -> str | None:
         """The law with the smaller errors; None where they are as good as equal."""
-        own, other = self.errors
+        configured, other = self.errors
         if 1 / EQUAL_ERROR_RATIO < self.ratio < EQUAL_ERROR_RATIO:
             return None
-        return own if self.ratio > 1 else other
+        return configured if self.ratio > 1 else other
 
 
 def compare_noise(plan: PlannedRelease) -> NoiseComparison | None:
@@ -184,9 +188,9 @@ def _noise_name(mechanism: PlannedMechanism) -> str:
 
 def _errors_by_table(plan: PlannedRelease, mechanism: PlannedMechanism) -> dict[str, float]:
     """By the model of errors where the mechanism has one, else those of the noise alone."""
-    found = next(iter(mechanism.expected_errors(facts_of(plan)).values()), None)
-    if found is not None:
-        return {name: found[name] for name in plan.features.features}
+    modelled = next(iter(mechanism.expected_errors(facts_of(plan)).values()), None)
+    if modelled is not None:
+        return {name: modelled[name] for name in plan.features.features}
     return {a.feature: math.sqrt(a.law.variance()) for a in mechanism.answers()}
 
 
@@ -199,7 +203,7 @@ def noise_comparison_table(choice: NoiseComparison) -> list[str]:
 
 
 def noise_comparison_remarks(choice: NoiseComparison) -> Iterator[str]:
-    own = next(iter(choice.errors))
+    configured = next(iter(choice.errors))
     delta = f"δ = {float(choice.delta):.3g}"
     yield (
         f"Expected errors of a count in trips, both for ε = {readable_epsilon(choice.epsilon)}. Gaussian noise gives that at {delta} only; geometric "
@@ -208,18 +212,18 @@ def noise_comparison_remarks(choice: NoiseComparison) -> Iterator[str]:
     if choice.better is None:
         yield "Both are as good as equal here: keep geometric noise, whose promise has no exception."
         return
-    times = choice.ratio if choice.better == own else 1 / choice.ratio
-    said = (
+    times = choice.ratio if choice.better == configured else 1 / choice.ratio
+    remark = (
         f"{choice.better.capitalize()} noise is better here: errors are {times:.2g} times smaller on average."
     )
-    if choice.better == DiscreteGaussian.name and own != DiscreteGaussian.name:
-        said += f' To use it, write law = "gaussian" and delta = {float(choice.delta):g} in [privacy].'
-    elif choice.better != own:
-        said += f" To use it, write epsilon = {number(choice.epsilon)} in [privacy], and leave law, rho and delta out."
-    yield said
+    if choice.better == DiscreteGaussian.name and configured != DiscreteGaussian.name:
+        remark += f' To use it, write law = "gaussian" and delta = {float(choice.delta):g} in [privacy].'
+    elif choice.better != configured:
+        remark += f" To use it, write epsilon = {number(choice.epsilon)} in [privacy], and leave law, rho and delta out."
+    yield remark
 
 
-# How much one unit of privacy can change each table, as `cbdp check` shows it.
+# Sensitivity of each table, as `cbdp check` shows it
 
 
 PERIODS_SHOWN = {"day": 7, "week": 4, "month": 12}  # periods that a person may ask about
@@ -242,20 +246,18 @@ def sensitivity_table(plan: PlannedRelease, unit: Person) -> list[str]:
             tells = contribution_structure(measured, answer.feature, unit.per, unit.apart)
             lengths.append(group_sensitivity(unit, tells, periods=many).l2_squared)
         length, *over = (f"{math.sqrt(squared):,.3g}" for squared in lengths)
-        rows.append(
-            [answer.feature, f"{change.l1:,}", length, f"{change.touched:,}", f"{change.pile:,}", *over]
-        )
+        rows.append([answer.feature, f"{change.l1:,}", length, f"{change.l0:,}", f"{change.linf:,}", *over])
     return aligned(rows, right=range(1, len(rows[0])))
 
 
 def sensitivity_remarks(unit: Person) -> list[str]:
     """What the numbers decide."""
-    said = [
+    remarks = [
         "Geometric noise follows the first number, Gaussian noise the length (the root of the squares' sum)."
     ]
     if unit.apart is None:
-        said.append(
+        remarks.append(
             'All trips of a person may fall into one count. With apart = "time", at most one is counted in each time period, and the '
             "length shrinks in tables that tell periods apart."
         )
-    return said
+    return remarks

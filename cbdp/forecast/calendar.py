@@ -1,4 +1,4 @@
-"""The calendar of a series: its periods, when their releases are due, and what they are called. From the configuration alone."""
+"""The calendar of a series: its periods, when their releases are due, what each of them is as a plan, and which are still to be made."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def due_slots(config: Config, until: dt.date) -> list[Slot]:
     """All releases that are due when this day has ended, in the order in which they fall due."""
     check_series(config)
     series = series_of(config)
-    found: list[Slot] = []
+    slots: list[Slot] = []
     for period in _periods(config, series):
         if period[2] > until:
             break
-        found += [slot for slot in _slots(series, *period) if slot.due <= until]
-    return sorted(found, key=lambda slot: (slot.due, slot.first, slot.stage))
+        slots += [slot for slot in _slots(series, *period) if slot.due <= until]
+    return sorted(slots, key=lambda slot: (slot.due, slot.first, slot.stage))
 
 
 def slot_of(config: Config, place: InSeries) -> Slot:
@@ -231,7 +231,7 @@ def _as_date(text: str) -> dt.date:
     return dt.date.fromisoformat(text)
 
 
-# One release of a series as a plan: its configuration, its days, its request, and whether unit and universe fit the calendar.
+# One release of a series as a plan: its configuration, days and request, and whether unit and universe fit the calendar
 
 
 GAUSSIAN = "gaussian"
@@ -276,16 +276,16 @@ def _stage_share(config: Config, slot: Slot) -> dict[str, Any]:
     if share == 1:
         return {}
     budget = privacy.budget
-    found: dict[str, Any] = {}
+    amounts: dict[str, Any] = {}
     if isinstance(budget, Mapping):
-        found["budget"] = {name: value * share for name, value in budget.items()}
+        amounts["budget"] = {name: value * share for name, value in budget.items()}
     if privacy.rho is not None:
-        return found | {"rho": privacy.rho * share}
+        return amounts | {"rho": privacy.rho * share}
     assert privacy.epsilon is not None
     if GAUSSIAN in (privacy.law, config.mechanism.settings.get("law")) and privacy.delta:
-        return found | {"epsilon": None, "rho": rho_for(privacy.epsilon, privacy.delta) * share}
+        return amounts | {"epsilon": None, "rho": rho_for(privacy.epsilon, privacy.delta) * share}
     delta = None if privacy.delta is None else privacy.delta * share
-    return found | {"epsilon": privacy.epsilon * share, "delta": delta}
+    return amounts | {"epsilon": privacy.epsilon * share, "delta": delta}
 
 
 def check_fits(config: Config, unit: Unit, universe: Universe) -> None:
@@ -361,7 +361,7 @@ def tells_periods_apart(mechanism: PlannedMechanism) -> bool:
     )
 
 
-# Which releases are still to be made: the ledger alone decides.
+# Pending releases: the ledger alone decides
 
 
 def pending(config: Config, slots: Sequence[Slot]) -> list[Slot]:
@@ -374,10 +374,10 @@ def pending(config: Config, slots: Sequence[Slot]) -> list[Slot]:
     with config.source.at("privacy", "ledger"), Ledger.view(path) as ledger:
         ledger.verify()
         open_requests = {charge.request for charge in ledger.unfinished()}
-        found = [(slot, request_of_slot(config, slot)) for slot in slots]
+        requests = [(slot, request_of_slot(config, slot)) for slot in slots]
         return [
             slot
-            for slot, request in found
+            for slot, request in requests
             if ledger.finished(request) is None and (slot not in late or request in open_requests)
         ]
 
@@ -394,7 +394,7 @@ def charges_of(ledger: Ledger, name: str, dataset: str) -> list[Charge]:
     ]
 
 
-# Stops that got another name with a new version of a series: a file for each version, with the old and the new name. Public.
+# Renamed stops: a public file for each version of a series, with the old and the new name
 
 
 OLD, NEW = "old", "new"

@@ -1,4 +1,4 @@
-"""What `cbdp check` prints: one screen. What is protected, what each table would tell, the account, and warnings last."""
+"""What `cbdp check` prints: what is protected, what each table would tell, the account, and warnings last."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from cbdp.errors import InputError
-from cbdp.forecast import errors as told
+from cbdp.forecast import errors as plan_errors
 from cbdp.forecast.alternatives import NoiseComparison, compare_noise, meaningful
 from cbdp.forecast.errors import (
     CAREFUL_EPSILON,
@@ -17,6 +17,7 @@ from cbdp.forecast.errors import (
     ExpectedNoise,
     ExpectedTable,
     Gap,
+    determined_by_other_tables,
     epsilon_for,
     errors_by_budget,
     example,
@@ -30,7 +31,6 @@ from cbdp.forecast.errors import (
     range_text,
     reason,
     sign_of,
-    told_by_other_tables,
     trips_text,
     unmeasured,
 )
@@ -44,10 +44,74 @@ from cbdp.report.text import at_most
 from cbdp.text import aligned
 from cbdp_features.calendar import day_dimension
 
-SCREEN_WIDTH = 100
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `cbdp check` says: `str` is one screen, `text` is all of it, and the numbers are fields."""
+
+    dataset: str
+    mechanism: str
+    claim: str
+    epsilon: Fraction
+    delta: Fraction
+    dimensions: dict[str, int]
+    types: int
+    mermaid: str
+    tree: str
+    confidence: float
+    noise: tuple[ExpectedNoise, ...]
+    expected: tuple[ExpectedTable, ...]  # of published tables, by the model of errors
+    choices: Mapping[str, Mapping[str, float]]  # budget → feature → expected error of a count, in trips
+    laws: NoiseComparison | None  # both laws of noise, for the same (ε, δ)
+    unmeasured: tuple[str, ...]
+    gaps: tuple[Gap, ...]  # dimensions and attributes that no measured table covers
+    warnings: tuple[str, ...]
+    files: tuple[str, ...]
+    request: str
+    screen: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.screen
+
+
+def explain(plan: PlannedRelease) -> Explanation:
+    """Everything worth knowing before a release. Spends nothing, reads no row."""
+    cost = plan.mechanism.claim().cost
+    measured, tables, laws = noise_by_table(plan), expected_tables(plan), compare_noise(plan)
+    warned = tuple(warnings(plan, measured, tables))
+    return Explanation(
+        dataset=plan.dataset,
+        mechanism=plan.mechanism.name,
+        claim=str(plan.mechanism.claim()),
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        dimensions={name: len(d) for name, d in plan.universe.dimensions.items()},
+        types=plan.universe.size,
+        mermaid=plan.features.mermaid(),
+        tree=feature_tree(plan.features),
+        confidence=plan.confidence,
+        noise=measured,
+        expected=tables,
+        choices=errors_by_budget(plan),
+        laws=laws,
+        unmeasured=unmeasured(plan),
+        gaps=gaps(plan),
+        warnings=warned,
+        files=files_of_release(plan),
+        request=plan.request,
+        screen="\n".join(screen_lines(plan, measured, tables, laws, warned)) + "\n",
+        text="\n".join(section_lines(plan, measured, tables, laws, warned)) + "\n",
+    )
+
+
+# The screen
+
+
+SCREEN_WIDTH = 100  # characters of a line
 NO_BREAK_PERCENT = "\u00a0%"  # what no line ends before
 GOOD_FROM_HEAD = "±20 % from"
-MUCH_NARROWER = 2  # times as narrow
+MUCH_NARROWER = 2  # times narrower than the noise, from which the screen explains why
 NAME_WIDTH = 12  # of the column that names each part
 TYPICAL_HEADS = ("a count of", "is published as", "within")
 COMMUTER_UNITS_PER_MONTH = {"trip": 40, "day": 20, "week": 4}  # of a commuter in a month
@@ -87,10 +151,10 @@ def _part(name: str, lines: Iterable[str]) -> Iterator[str]:
 def wrapped(lines: Iterable[str], first: str = "", rest: str = "") -> Iterator[str]:
     """Lines of readable length; paths stay whole, and a number keeps its sign."""
     for line in lines:
-        for made in textwrap.wrap(
+        for part in textwrap.wrap(
             line.replace(" %", NO_BREAK_PERCENT), SCREEN_WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
         ):  # fmt: skip
-            yield made.replace(NO_BREAK_PERCENT, " %")
+            yield part.replace(NO_BREAK_PERCENT, " %")
 
 
 def _what_part(plan: PlannedRelease) -> Iterator[str]:
@@ -112,7 +176,7 @@ def _protection_part(plan: PlannedRelease) -> Iterator[str]:
     epsilon = float(cost.epsilon)
     paid = f"ρ = {float(cost.rho):.4g}, so " if cost.currency == "rho" else ""
     delta = f" at δ = {float(cost.delta):.3g}" if cost.delta else ""
-    yield f"{paid}ε = {readable_epsilon(cost.epsilon)}{delta} for {noun.say(str(unit))}. {level_of(epsilon).said}"
+    yield f"{paid}ε = {readable_epsilon(cost.epsilon)}{delta} for {noun.say(str(unit))}. {level_of(epsilon).judgement}"
     yield (
         f"Somebody who thinks it 50 % likely that {_question(plan)} can become at most {at_most(posterior_belief(0.5, epsilon))} sure"
         + (" (except with a small probability)." if cost.delta else ".")
@@ -140,23 +204,23 @@ def _tables_part(
     plan: PlannedRelease, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]
 ) -> Iterator[str]:
     """By table: its share, its noise, and what would be published."""
-    noise, told = {n.feature: n for n in measured}, {e.feature: e for e in expected}
+    noise, tables = {n.feature: n for n in measured}, {e.feature: e for e in expected}
     typical = any(e.use is not None for e in expected)  # somebody says how many trips there are
     rows = [["table", "counts", sign_of(plan), "noise"]]
     rows[0] += [
         *(TYPICAL_HEADS if typical else ()),
-        *([GOOD_FROM_HEAD] if told else ()),
+        *([GOOD_FROM_HEAD] if tables else ()),
         *(["good for"] if typical else ()),
     ]
-    for name in told or noise:
-        n, e = noise.get(name), told.get(name)
+    for name in tables or noise:
+        n, e = noise.get(name), tables.get(name)
         size = plan.mechanism.measured_features.size(name)
         row = [name, f"{size:,}", *(("–", "–") if n is None else (number(n.epsilon), f"±{n.half_width:,}"))]
         rows.append([*row, *([] if e is None else _expected_cells(e, typical))])
     last = len(rows[0]) - 1
     yield from aligned(rows, right=[n for n in range(1, len(rows[0])) if n != last or not typical])
-    yield from wrapped(map(counted_noun(plan.universe).say, _legend(plan, bool(told), typical)))
-    if any(e.half * MUCH_NARROWER < noise[name].half_width for name, e in told.items() if name in noise):
+    yield from wrapped(map(counted_noun(plan.universe).say, _legend(plan, bool(tables), typical)))
+    if any(e.half * MUCH_NARROWER < noise[name].half_width for name, e in tables.items() if name in noise):
         yield from wrapped(
             ["A range much narrower than the noise: other tables, added up, tell the count better."]
         )
@@ -174,9 +238,9 @@ def _expected_cells(e: ExpectedTable, typical: bool) -> list[str]:
     return [f"{e.count:,.0f}", range_text(e), percent(e.relative), good, use]
 
 
-def _legend(plan: PlannedRelease, told: bool, typical: bool) -> Iterator[str]:
+def _legend(plan: PlannedRelease, modelled: bool, typical: bool) -> Iterator[str]:
     sure = percent(plan.confidence)
-    if not told:
+    if not modelled:
         yield f"In trips. Noise holds with {sure} confidence, before tables are made to agree."
         return
     least = f"“{GOOD_FROM_HEAD}”: counts of so many trips or more are within 20 %"
@@ -215,13 +279,13 @@ def _account_part(plan: PlannedRelease) -> Iterator[str]:
 
 
 def _more(plan: PlannedRelease, modelled: bool) -> str:
-    said = f"Nothing was spent, and no row of the {counted_noun(plan.universe).many} was read. More: --all, --picture, --json"
+    text = f"Nothing was spent, and no row of the {counted_noun(plan.universe).many} was read. More: --all, --picture, --json"
     if not modelled:  # there is no page without a model of errors
-        return f"{said}."
-    return f"{said}; try other settings: cbdp plan {plan.config.source.path} --page plan.html"
+        return f"{text}."
+    return f"{text}; try other settings: cbdp plan {plan.config.source.path} --page plan.html"
 
 
-# What of a plan deserves a warning before anything is spent.
+# Warnings, before anything is spent
 
 
 def warnings(
@@ -251,11 +315,11 @@ def _noise_warnings(
     plan: PlannedRelease, measured: Sequence[ExpectedNoise], expected: Sequence[ExpectedTable]
 ) -> Iterator[str]:
     """Tables whose average count may be off by more than is wanted: as the screen says, or by the noise alone where nothing else is known."""
-    bound, told = plan.config.output.noise_bound, {e.feature: e.relative for e in expected}
+    bound, modelled = plan.config.output.noise_bound, {e.feature: e.relative for e in expected}
     for n in measured:
-        if n.relative is None or n.relative <= bound or told_by_other_tables(plan, n, bound):
+        if n.relative is None or n.relative <= bound or determined_by_other_tables(plan, n, bound):
             continue
-        off = told.get(n.feature, n.relative)
+        off = modelled.get(n.feature, n.relative)
         if off > bound:
             yield (
                 f"{n.feature}: its average count, {trips_text(n.expected)}, may be off by {percent(off)}, more than the {percent(bound)} of "
@@ -267,7 +331,7 @@ def _table_warnings(plan: PlannedRelease) -> Iterator[str]:
     """What is counted, and what is not."""
     if len(plan.features.features) == 2 and plan.mechanism.asks_tables:
         yield "there is no table between the total and single trip types: add a [[feature]] or a preset"
-    for gap in told.uncovered_gaps(told.gaps(plan)):
+    for gap in plan_errors.uncovered_gaps(plan_errors.gaps(plan)):
         yield counted_noun(plan.universe).say(str(gap))
     if plan.unbought and isinstance(plan.unit, Person):
         yield f"max_trips is bought by `cbdp choose`, which was not done yet: what is shown goes by {plan.unit.max_trips}"
@@ -315,89 +379,26 @@ def _noise_cure(plan: PlannedRelease, feature: str, bound: float) -> str:
     return f"to meet it {sign_of(plan)} would have to be {number(needed)}, or the table coarser"
 
 
-# What a plan would release, in plain words and in numbers, before anything is spent or any row is read.
+# `cbdp check --json`: the numbers of a plan, for programs
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """What `cbdp check` says: `str` is one screen, `text` is all of it, and the numbers are fields."""
-
-    dataset: str
-    mechanism: str
-    claim: str
-    epsilon: Fraction
-    delta: Fraction
-    dimensions: dict[str, int]
-    types: int
-    mermaid: str
-    tree: str
-    confidence: float
-    noise: tuple[ExpectedNoise, ...]
-    expected: tuple[ExpectedTable, ...]  # of published tables, by the model of errors
-    choices: Mapping[str, Mapping[str, float]]  # budget → feature → expected error of a count, in trips
-    laws: NoiseComparison | None  # both laws of noise, for the same (ε, δ)
-    unmeasured: tuple[str, ...]
-    gaps: tuple[Gap, ...]  # dimensions and attributes that no measured table covers
-    warnings: tuple[str, ...]
-    files: tuple[str, ...]
-    request: str
-    screen: str
-    text: str
-
-    def __str__(self) -> str:
-        return self.screen
-
-
-def explain(plan: PlannedRelease) -> Explanation:
-    """Everything worth knowing before a release. Spends nothing, reads no row."""
-    cost = plan.mechanism.claim().cost
-    measured, told, laws = noise_by_table(plan), expected_tables(plan), compare_noise(plan)
-    warned = tuple(warnings(plan, measured, told))
-    return Explanation(
-        dataset=plan.dataset,
-        mechanism=plan.mechanism.name,
-        claim=str(plan.mechanism.claim()),
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        dimensions={name: len(d) for name, d in plan.universe.dimensions.items()},
-        types=plan.universe.size,
-        mermaid=plan.features.mermaid(),
-        tree=feature_tree(plan.features),
-        confidence=plan.confidence,
-        noise=measured,
-        expected=told,
-        choices=errors_by_budget(plan),
-        laws=laws,
-        unmeasured=unmeasured(plan),
-        gaps=gaps(plan),
-        warnings=warned,
-        files=files_of_release(plan),
-        request=plan.request,
-        screen="\n".join(screen_lines(plan, measured, told, laws, warned)) + "\n",
-        text="\n".join(section_lines(plan, measured, told, laws, warned)) + "\n",
-    )
-
-
-# What `cbdp check --json` prints: the numbers of a plan, for programs.
-
-
-def plan_as_json(plan: PlannedRelease, told: Explanation, answers: Sequence[str]) -> dict[str, Any]:
+def plan_as_json(plan: PlannedRelease, explanation: Explanation, answers: Sequence[str]) -> dict[str, Any]:
     """ε, δ and shares as numbers, and as exact fractions where they are no decimals."""
     cost = plan.mechanism.claim().cost
     return {
-        "dataset": told.dataset,
-        "mechanism": told.mechanism,
-        "claim": told.claim,
+        "dataset": explanation.dataset,
+        "mechanism": explanation.mechanism,
+        "claim": explanation.claim,
         "epsilon": float(cost.epsilon),
         "delta": float(cost.delta),
         "rho": float(cost.rho) if cost.currency == "rho" else None,
         "unit": str(plan.unit),
-        "dimensions": told.dimensions,
-        "types": told.types,
+        "dimensions": explanation.dimensions,
+        "types": explanation.types,
         "expected_trips": plan.expected_trips,
-        "confidence": told.confidence,
-        "tables": _tables_as_json(plan, told),
-        "budgets": {name: dict(errors) for name, errors in told.choices.items()},
+        "confidence": explanation.confidence,
+        "tables": _tables_as_json(plan, explanation),
+        "budgets": {name: dict(errors) for name, errors in explanation.choices.items()},
         "account": {
             "ledger": plan.account.path.name,
             "exists": plan.account.exists,
@@ -405,21 +406,21 @@ def plan_as_json(plan: PlannedRelease, told: Explanation, answers: Sequence[str]
             "spent": str(plan.account.spent),
             "cost": str(plan.account.left - plan.account.after),
         },
-        "files": list(told.files),
-        "request": told.request,
+        "files": list(explanation.files),
+        "request": explanation.request,
         "answers": list(answers),
-        "warnings": list(told.warnings),
+        "warnings": list(explanation.warnings),
     }
 
 
-def _tables_as_json(plan: PlannedRelease, told: Explanation) -> list[dict[str, Any]]:
+def _tables_as_json(plan: PlannedRelease, explanation: Explanation) -> list[dict[str, Any]]:
     """By table what is measured and what is to be expected; None where that is not known."""
-    noise, expected = {n.feature: n for n in told.noise}, {e.feature: e for e in told.expected}
+    noise, expected = {n.feature: n for n in explanation.noise}, {e.feature: e for e in explanation.expected}
     features = plan.mechanism.measured_features
-    made = []
+    rows = []
     for name in dict.fromkeys([*expected, *noise]):
         n, e = noise.get(name), expected.get(name)
-        made.append(
+        rows.append(
             {
                 "table": name,
                 "counts": features.size(name),
@@ -437,4 +438,4 @@ def _tables_as_json(plan: PlannedRelease, told: Explanation) -> list[dict[str, A
                 "example": None if e is None else example(features.features[name].by, e),
             }
         )
-    return made
+    return rows

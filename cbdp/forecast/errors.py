@@ -1,4 +1,4 @@
-"""What a plan means in numbers: noise by table, what other budgets would do, which ε a wish needs. Public facts only."""
+"""What a plan means in numbers: noise by table, expected errors, what tables leave undetermined, and what an ε means. Public facts only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cbdp.report.text import at_most
 from cbdp_features.dag import distinguished_attributes, undistinguished
 
 SIGNIFICANT_DIGITS = 3  # of an ε that is worked out: it is rounded up to so many
-MAX_EPSILON_TRIED = 2**40  # an ε beyond which none is looked for
+MAX_EPSILON_TRIED = 2**40  # ε at which the search ends: the share of the table is 0 or nearly so
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class ExpectedNoise:
 def noise_by_table(plan: PlannedRelease) -> tuple[ExpectedNoise, ...]:
     """The noise on each measured table."""
     dag, trips = plan.mechanism.measured_features, plan.expected_trips
-    found = []
+    noise = []
     for a in plan.mechanism.answers():
         size = dag.size(a.feature)
         half = a.law.half_width(plan.confidence)
         expected = None if trips is None else Fraction(average_count(trips, size))
-        found.append(ExpectedNoise(a.feature, size, a.share, a.delta, Fraction(a.law.scale), half, expected))
-    return tuple(found)
+        noise.append(ExpectedNoise(a.feature, size, a.share, a.delta, Fraction(a.law.scale), half, expected))
+    return tuple(noise)
 
 
 def errors_by_budget(plan: PlannedRelease) -> dict[str, dict[str, float]]:
@@ -73,7 +73,7 @@ def sign_of(plan: PlannedRelease) -> str:
     return "ρ" if plan.mechanism.currency == "rho" else "ε"
 
 
-def told_by_other_tables(plan: PlannedRelease, noise: ExpectedNoise, bound: float) -> bool:
+def determined_by_other_tables(plan: PlannedRelease, noise: ExpectedNoise, bound: float) -> bool:
     """Whether a table's noise is within a part of its counts once all tables agree: finer ones may tell it better than its own share."""
     if noise.expected is None:
         return False
@@ -84,8 +84,8 @@ def told_by_other_tables(plan: PlannedRelease, noise: ExpectedNoise, bound: floa
 
 def unmeasured(plan: PlannedRelease) -> tuple[str, ...]:
     """Tables that are published without a measurement of their own, and were not public before."""
-    known = {*(a.feature for a in plan.mechanism.answers()), *plan.public}
-    return tuple(n for n in plan.features.features if n not in known)
+    answered = {*(a.feature for a in plan.mechanism.answers()), *plan.public}
+    return tuple(n for n in plan.features.features if n not in answered)
 
 
 def epsilon_for(
@@ -101,18 +101,18 @@ def epsilon_for(
     Within means: the noise on an element of average size is at most `relative` of its count with this confidence. It is
     worked out by the law of the noise before post-processing, with ε shared among the features as the plan shares it.
     """
-    given = {a.feature: a for a in plan.mechanism.answers()}
-    if feature not in given:
-        raise InputError(f"{feature!r} is not measured: {did_you_mean(feature, list(given))}")
+    answers = {a.feature: a for a in plan.mechanism.answers()}
+    if feature not in answers:
+        raise InputError(f"{feature!r} is not measured: {did_you_mean(feature, list(answers))}")
     trips = expected_trips or plan.expected_trips
     if trips is None:
         raise InputError("how many trips are there, about? Say so in data.expected_trips")
-    law, share = type(given[feature].law), plan.mechanism.share_of(feature)
+    law, share = type(answers[feature].law), plan.mechanism.share_of(feature)
     allowed = positive(relative, "relative") * trips / plan.mechanism.measured_features.size(feature)
     sure = plan.confidence if confidence is None else confidence
 
     def enough(epsilon: Fraction) -> bool:
-        return bool(law.costing(share(epsilon), plan.mechanism.change(feature)).half_width(sure) <= allowed)
+        return bool(law.calibrate(share(epsilon), plan.mechanism.change(feature)).half_width(sure) <= allowed)
 
     high = Fraction(1)
     while not enough(high):
@@ -153,15 +153,15 @@ def percent(part: float | None) -> str:
     return f"{hundred:,.0f} %" if hundred >= 10 else f"{hundred:.2g} %"
 
 
-# What somebody who reads a table will see: how far its average count is off, as a range, and what that is good for.
+# Published tables: how far an average count is off, as a range, and what that is good for
 #
-# The range of a count goes by the same model as expected errors (`cbdp.privacy.budget.expected_error`), on the safe side: the noise of a count once all tables
-# agree, with no credit for shrinking, or what shrinking takes away from a count of this size, whichever is more. `python -m benchmarks planned`
-# compares both with simulated releases. The page of `cbdp plan` works out the same numbers in the browser.
+# The range goes by the model of expected errors (`cbdp.privacy.budget.expected_error`), on the safe side: the noise of a count once all tables agree, with no
+# credit for shrinking, or what shrinking takes away from a count of this size, whichever is more. `python -m benchmarks planned` compares both with simulated
+# releases; the page of `cbdp plan` works out the same numbers in the browser.
 
 
 EXAMPLE_COUNT = 100.0  # the count of an example, where nobody says how many trips there are
-MAX_SEARCH_STEPS = 100  # of a search that ends after a few
+MAX_SEARCH_STEPS = 100  # steps of a fixed point that settles after a few
 
 
 @dataclass(frozen=True)
@@ -202,24 +202,24 @@ def expected_of(
     """The same of a mechanism, from what is public about the trips."""
     of, precision = model_of_mechanism(mechanism, facts)
     noise, errors = of.reconciled(precision), np.sqrt(of.errors(precision))
-    made = []
+    tables = []
     for n, name in enumerate(of.names):
-        count, known = typical(of, n, facts), name in of.public
-        half = 0 if known else margin(of, n, float(noise[n]), count, confidence)
-        error = 0.0 if known else float(errors[n])
-        use = use_of(half / count) if known or of.signals[n] is not None else None
-        good = 1 if known else least_good(of, n, float(noise[n]), confidence)
-        made.append(ExpectedTable(name, error, count, half, use, good))
-    return tuple(made)
+        count, exact = typical(of, n, facts), name in of.public
+        half = 0 if exact else margin(of, n, float(noise[n]), count, confidence)
+        error = 0.0 if exact else float(errors[n])
+        use = use_of(half / count) if exact or of.signals[n] is not None else None
+        good = 1 if exact else least_good(of, n, float(noise[n]), confidence)
+        tables.append(ExpectedTable(name, error, count, half, use, good))
+    return tuple(tables)
 
 
 def model_of_mechanism(mechanism: ModelledMechanism, facts: DemandFacts) -> tuple[ErrorModel, Floats]:
     """The model of a mechanism's errors, and the precision of what it measures."""
-    given = {a.feature: a.share for a in mechanism.answers()}
-    known = tuple(mechanism.public or ())
-    stated = replace(facts, public=known, law=mechanism.law, changes=mechanism.changes())
-    of = error_model(mechanism.features, list(given), mechanism.amount, stated)
-    part = np.array([float(share / mechanism.amount) for share in given.values()])
+    shares = {a.feature: a.share for a in mechanism.answers()}
+    public = tuple(mechanism.public or ())
+    stated = replace(facts, public=public, law=mechanism.law, changes=mechanism.changes())
+    of = error_model(mechanism.features, list(shares), mechanism.amount, stated)
+    part = np.array([float(share / mechanism.amount) for share in shares.values()])
     return of, of.precision(part)
 
 
@@ -228,8 +228,8 @@ def margins(of: ErrorModel, feature: int, noise: float, counts: Floats, confiden
     signal, variance = of.signals[feature], np.full(counts.shape, noise)
     if signal is not None:
         variance = np.maximum(variance, signal.risk(counts**2, variance))
-    made: Floats = np.ceil(reach(confidence) * np.sqrt(variance))
-    return made
+    half_widths: Floats = np.ceil(reach(confidence) * np.sqrt(variance))
+    return half_widths
 
 
 def margin(of: ErrorModel, feature: int, noise: float, count: float, confidence: float) -> int:
@@ -275,7 +275,7 @@ def amount_text(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-# A table's counts in words that a reader has for them, and a sentence that says how one would be published.
+# A table's counts in words
 
 
 TRIP_ENDS = ("origin", "destination")
@@ -291,21 +291,21 @@ def what_of(by: Sequence[str]) -> str:
     >>> what_of(["origin", "destination"]), what_of(["origin.zone"]), what_of([])
     ('a pair of stops', 'one origin zone', 'all trips')
     """
-    left, said = list(by), []
+    left, parts = list(by), []
     for attribute in [a.removeprefix(TRIP_ENDS[0]) for a in by if a.split(".")[0] == TRIP_ENDS[0]]:
         pair = [f"{place}{attribute}" for place in TRIP_ENDS]
         if set(pair) <= set(left):
             left = [name for name in left if name not in pair]
-            said.append(f"a pair of {attribute.removeprefix('.') or 'stop'}s")
-    said += [
+            parts.append(f"a pair of {attribute.removeprefix('.') or 'stop'}s")
+    parts += [
         f"one {ATTRIBUTE_NAMES.get(name, name.replace('.', ' '))}"
         for name in left
         if name not in TIME_PHRASES
     ]
     when = [name for name in left if name in TIME_PHRASES]
-    if not said and when:
-        said.append(TIME_PHRASES[when.pop(0)][0])
-    return ", ".join(said) + "".join(TIME_PHRASES[name][1] for name in when) or "all trips"
+    if not parts and when:
+        parts.append(TIME_PHRASES[when.pop(0)][0])
+    return ", ".join(parts) + "".join(TIME_PHRASES[name][1] for name in when) or "all trips"
 
 
 def example(by: Sequence[str], expected: ExpectedTable) -> str:
@@ -328,7 +328,7 @@ def range_text(expected: ExpectedTable) -> str:
     return f"{expected.low:,}–{expected.high:,}"
 
 
-# What a plan's tables do not tell apart, and what that means for whoever reads counts by it.
+# Gaps: what a plan's tables do not tell apart
 
 
 @dataclass(frozen=True)
@@ -359,35 +359,34 @@ def gaps(plan: PlannedRelease) -> tuple[Gap, ...]:
     if not plan.mechanism.asks_tables:
         return ()
     features, answers = plan.mechanism.measured_features, {a.feature: a for a in plan.mechanism.answers()}
-    known = [n for n in (*answers, *plan.public) if n in features]
+    answered = [n for n in (*answers, *plan.public) if n in features]
     leaves = answers.get(SINGLETON)
-    found = []
-    for name in undistinguished(features, known):
+    undetermined = []
+    for name in undistinguished(features, answered):
         half = None
         if leaves is not None:
             types = plan.universe.size / len(plan.universe.attribute(name).labels)
             deviation = math.sqrt(types * float(leaves.law.variance()))
             half = math.ceil(NormalDist().inv_cdf(0.5 + plan.confidence / 2) * deviation)
-        found.append(Gap(name, distinguished_attributes(features, known, name), half))
-    return tuple(found)
+        undetermined.append(Gap(name, distinguished_attributes(features, answered, name), half))
+    return tuple(undetermined)
 
 
-def uncovered_gaps(found: tuple[Gap, ...]) -> Iterator[Gap]:
+def uncovered_gaps(every: tuple[Gap, ...]) -> Iterator[Gap]:
     """The gaps that deserve a warning: nothing at all is told of them."""
-    return (gap for gap in found if not gap.instead)
+    return (gap for gap in every if not gap.instead)
 
 
-# What an ε means to somebody who has to sign it, and from which ε on a promise is hardly one.
+# What an ε means to somebody who has to sign it
 #
-# Two of the limits are others': NIST's Cybersecurity Insights (“Differential Privacy: Future Work & Open Challenges”) reports that researchers recommend ε
-# around 1, and that values in the low single digits, below 5, are widely held to be a careful choice. It also says that systems in use with larger values have not
-# been attacked with success so far; that is experience, and no promise. The third limit, 10, is ours, and its reason is arithmetic: e^10 is above 22,000, so
-# that somebody who thought a trip one in a thousand likely may be 96 % sure afterwards.
+# NIST's Cybersecurity Insights (“Differential Privacy: Future Work & Open Challenges”) reports that researchers recommend ε around 1, that values below 5 are
+# widely held to be a careful choice, and that systems in use with larger ones have not been attacked with success so far; that is experience, and no promise.
+# The third limit, 10, is ours: e^10 is above 22,000, so that somebody who thought a trip one in a thousand likely may be 96 % sure afterwards.
 
 
-CAREFUL_EPSILON = 5.0
-MAX_MEANINGFUL_EPSILON = 10.0  # an ε above which `check` warns, and which no wish for precision is met with
-PRIOR_BELIEF = 0.001  # what somebody thinks beforehand, in the reason for that
+CAREFUL_EPSILON = 5.0  # ε up to which a choice counts as careful (NIST)
+MAX_MEANINGFUL_EPSILON = 10.0  # ε above which `check` warns; no wish for precision is met with more
+PRIOR_BELIEF = 0.001  # prior probability in the sentence that gives the reason
 
 
 @dataclass(frozen=True)
@@ -395,7 +394,7 @@ class Level:
     """A range of ε, and what to think of it."""
 
     upto: float
-    said: str
+    judgement: str
 
 
 LEVELS = (
@@ -409,14 +408,14 @@ LEVELS = (
 def level_of(epsilon: float) -> Level:
     """What to think of an ε.
 
-    >>> level_of(0.5).said.split(":")[0], level_of(14.8).said.split(":")[0]
+    >>> level_of(0.5).judgement.split(":")[0], level_of(14.8).judgement.split(":")[0]
     ('Strong', 'Hardly any')
     """
     return next(level for level in LEVELS if epsilon <= level.upto)
 
 
 def posterior_belief(prior: float, epsilon: float) -> float:
-    """The most that somebody can believe afterwards: odds grow by a factor of e^ε at most.
+    """The most that somebody can believe afterwards, by Bayes' rule: ε bounds the likelihood ratio, so odds grow by a factor of e^ε at most.
 
     >>> round(posterior_belief(0.5, 1), 3), round(posterior_belief(0.001, 10), 2)
     (0.731, 0.96)
@@ -431,5 +430,5 @@ def reason(epsilon: float) -> str:
     'somebody who thought it 0.1 % likely may become over 99.9 % sure'
     """
     sure = posterior_belief(PRIOR_BELIEF, epsilon)
-    said = "over 99.9 %" if sure > 0.999 else at_most(sure)
-    return f"somebody who thought it {100 * PRIOR_BELIEF:g} % likely may become {said} sure"
+    certainty = "over 99.9 %" if sure > 0.999 else at_most(sure)
+    return f"somebody who thought it {100 * PRIOR_BELIEF:g} % likely may become {certainty} sure"

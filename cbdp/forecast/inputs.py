@@ -1,4 +1,4 @@
-"""Rows of public files: values of dimensions, modes of pairs, weights, counts."""
+"""What a configuration means in public facts: stops, zones and modes, universe, features, public counts and weights, from public files."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ from cbdp_features.presets import (
     opal_features,
 )
 
+# Rows of public files
+
+
 PLACES = ("origin", "destination")
 
 
@@ -44,7 +47,9 @@ def holidays(config: Config) -> dict[dt.date, str]:
     return {dt.date.fromisoformat(day): label for day, label in config.data.holidays.items()}
 
 
-LISTED = 50  # known values up to which one is suggested for an unknown one
+MAX_VALUES_TO_SUGGEST_FROM = (
+    50  # values of a dimension up to which the nearest is suggested for an unknown one
+)
 
 
 def rows_with(path: Path, columns: Sequence[str]) -> list[places.Row]:
@@ -68,29 +73,33 @@ def _parquet_rows(path: Path) -> list[places.Row]:
     from pyarrow import parquet
 
     try:
-        held = parquet.read_table(path)
+        table = parquet.read_table(path)
     except FileNotFoundError:
         raise InputError(f"there is no file {str(path)!r}") from None
     except (OSError, pa.ArrowException):
         raise InputError(f"{str(path)!r} cannot be read as Parquet: it is damaged") from None
-    return [{k: str(v) for k, v in row.items()} for row in held.to_pylist()]
+    return [{k: str(v) for k, v in row.items()} for row in table.to_pylist()]
 
 
-def code_of(value: str, name: str, known: Mapping[str, int], row: int, file: str) -> int:
+def code_of(value: str, name: str, codes: Mapping[str, int], row: int, file: str) -> int:
     """The code of a value in a row of a file."""
-    if value not in known:
+    if value not in codes:
         what = name.rpartition(".")[2]
-        cure = did_you_mean(value, list(known)) if len(known) <= LISTED else "correct the file"
+        cure = (
+            did_you_mean(value, list(codes))
+            if len(codes) <= MAX_VALUES_TO_SUGGEST_FROM
+            else "correct the file"
+        )
         raise InputError(f"row {row} of {file!r} has the unknown {what} {value!r}: {cure}")
-    return known[value]
+    return codes[value]
 
 
-# The public stops of a plan, with their zones.
+# Stops, with their zones
 
 
 def stop_dimensions(config: Config) -> tuple[str, ...]:
     """The dimensions whose values are the stops."""
-    named = tuple(n for n, given in config.universe.dimensions.items() if given == "stops")
+    named = tuple(n for n, values in config.universe.dimensions.items() if values == "stops")
     return named or (PLACES if config.data.stops else ())
 
 
@@ -104,9 +113,9 @@ def stops_of(config: Config, trips: ColumnTypes) -> Stops | None:
         named["zone"] = zones.column
     numbers = trips.numbers(stop_dimensions(config))
     with config.source.at("data", "stops"):
-        found = _read_stops(config, named, numbers=numbers)
+        stops = _read_stops(config, named, numbers=numbers)
     with config.source.at("universe", "zones"):
-        return _with_zones(config, found)
+        return _with_zones(config, stops)
 
 
 def _read_stops(config: Config, named: dict[str, str], *, numbers: bool) -> Stops:
@@ -137,21 +146,21 @@ def _with_zones(config: Config, stops: Stops) -> Stops:
 
 def _check_not_needed(config: Config) -> None:
     """Settings that make no sense without stops."""
-    for keys, given in (
+    for keys, value in (
         (("universe", "zones"), config.universe.zones),
         (("data", "stop_columns"), config.data.stop_columns),
     ):
-        if given:
+        if value:
             raise config.source.error(keys, f"{'.'.join(keys)} needs stops: name their file in data.stops")
-    for name, given in config.universe.dimensions.items():
-        if given == "stops":
+    for name, value in config.universe.dimensions.items():
+        if value == "stops":
             raise config.source.error(
                 ("universe", "dimensions", name),
                 f"the dimension {name!r} needs stops: name their file in data.stops",
             )
 
 
-# The modes of a plan: from a public table of pairs, or from bands of distance.
+# Modes: from a public table of pairs, or from bands of distance
 
 
 def with_modes(config: Config, universe: Universe, stops: Stops | None) -> Universe:
@@ -177,7 +186,8 @@ def _modes_by_table(config: Config, universe: Universe, modes: ModesSection, fil
     codes = [{str(label): code for code, label in enumerate(a.labels)} for a in keyed]
     for number, row in enumerate(rows, 2):
         place = tuple(
-            code_of(row[a.name], a.name, known, number, file) for a, known in zip(keyed, codes, strict=True)
+            code_of(row[a.name], a.name, code_by_label, number, file)
+            for a, code_by_label in zip(keyed, codes, strict=True)
         )
         label = row[modes.label]
         if not label:
@@ -204,17 +214,17 @@ def _key_attributes(universe: Universe, names: Sequence[str]) -> list[Attribute]
     return [universe.attribute(name) for name in names]
 
 
-# The universe of a plan: time, days, stops and further dimensions, from public inputs.
+# The universe: time, days, stops and further dimensions
 
 
 def universe_of(config: Config, stops: Stops | None, trips: ColumnTypes) -> Universe:
     dimensions = _table_dimensions(config, stops)
-    for name, given in config.universe.dimensions.items():
-        if given != "stops":
+    for name, values in config.universe.dimensions.items():
+        if values != "stops":
             with config.source.at("universe", "dimensions", name):
                 if name in dimensions:
                     raise InputError(f"there is already a dimension {name!r}: give this one another name")
-                dimensions[name] = _listed_dimension(config, name, given, trips)
+                dimensions[name] = _listed_dimension(config, name, values, trips)
     if not dimensions:
         raise config.source.error(
             ("universe",),
@@ -228,17 +238,17 @@ def universe_of(config: Config, stops: Stops | None, trips: ColumnTypes) -> Univ
 def _table_dimensions(config: Config, stops: Stops | None) -> dict[str, Dimension]:
     """The dimensions that are described by tables of their own."""
     table = config.universe
-    found: dict[str, Dimension] = {}
+    dimensions: dict[str, Dimension] = {}
     if stops is not None:
-        found |= {name: stops.dimension() for name in stop_dimensions(config)}
+        dimensions |= {name: stops.dimension() for name in stop_dimensions(config)}
     if table.days is not None:
-        found["day"] = _day_dimension(config, table.days)
+        dimensions["day"] = _day_dimension(config, table.days)
     if table.time is not None:
-        found["time"] = _time_dimension(config, table.time)
+        dimensions["time"] = _time_dimension(config, table.time)
     if table.modes and table.modes.column:
         with config.source.at("universe", "modes", "values"):
-            found["mode"] = Dimension(table.modes.values)
-    return found
+            dimensions["mode"] = Dimension(table.modes.values)
+    return dimensions
 
 
 def _less_zeros(config: Config, universe: Universe) -> Universe:
@@ -251,22 +261,22 @@ def _less_zeros(config: Config, universe: Universe) -> Universe:
 # Time
 
 
-def _time_dimension(config: Config, given: TimeGrid | tuple[NamedPeriod, ...]) -> Dimension:
-    if isinstance(given, TimeGrid):
+def _time_dimension(config: Config, stated: TimeGrid | tuple[NamedPeriod, ...]) -> Dimension:
+    if isinstance(stated, TimeGrid):
         with config.source.at("universe", "time"):
-            return periods(given.start, given.end, given.every)
-    for n, period in enumerate(given):
+            return periods(stated.start, stated.end, stated.every)
+    for n, period in enumerate(stated):
         if seconds_of_day(period.end) <= seconds_of_day(period.start):
             raise config.source.error(
                 ("universe", "time", n, "end"),
                 f"the period {period.name!r} ends at {period.end}, not after its start {period.start}: correct one",
             )
-    order = sorted(range(len(given)), key=lambda n: seconds_of_day(given[n].start))
+    order = sorted(range(len(stated)), key=lambda n: seconds_of_day(stated[n].start))
     for a, b in itertools.pairwise(order):
-        _check_next(config, given[a], given[b], b)
-    edges = [seconds_of_day(given[n].start) for n in order] + [seconds_of_day(given[order[-1]].end)]
+        _check_next(config, stated[a], stated[b], b)
+    edges = [seconds_of_day(stated[n].start) for n in order] + [seconds_of_day(stated[order[-1]].end)]
     with config.source.at("universe", "time"):
-        return Dimension([given[n].name for n in order], edges=edges)
+        return Dimension([stated[n].name for n in order], edges=edges)
 
 
 def _check_next(config: Config, first: NamedPeriod, then: NamedPeriod, place: int) -> None:
@@ -285,45 +295,45 @@ def _check_next(config: Config, first: NamedPeriod, then: NamedPeriod, place: in
         )
 
 
-def _day_dimension(config: Config, given: DaySpan | tuple[str, ...]) -> Dimension:
+def _day_dimension(config: Config, stated: DaySpan | tuple[str, ...]) -> Dimension:
     special = holidays(config)
     with config.source.at("universe", "days"):
-        if isinstance(given, DaySpan):
-            return calendar.days(given.first, given.last, holidays=special)
-        if all(calendar.date_or_none(day) for day in given):
-            return Dimension(given)
+        if isinstance(stated, DaySpan):
+            return calendar.days(stated.first, stated.last, holidays=special)
+        if all(calendar.date_or_none(day) for day in stated):
+            return Dimension(stated)
     types = [*calendar.WEEKDAYS, "weekday", "weekend", *special.values()]
-    for n, day in enumerate(given):
+    for n, day in enumerate(stated):
         if day not in types:
             raise config.source.error(
                 ("universe", "days", n), f"{day!r} is not a type of day: {did_you_mean(day, types)}"
             )
     with config.source.at("universe", "days"):
-        return Dimension(given)
+        return Dimension(stated)
 
 
 # Further dimensions
 
 
 def _listed_dimension(
-    config: Config, name: str, given: ListingFile | tuple[Hashable, ...], trips: ColumnTypes
+    config: Config, name: str, stated: ListingFile | tuple[Hashable, ...], trips: ColumnTypes
 ) -> Dimension:
-    if not isinstance(given, ListingFile):
-        return Dimension(given)
-    rows = rows_with(config.path(given.file), [given.column, *given.attributes.values()])
-    values: list[Hashable] = [row[given.column] for row in rows]
+    if not isinstance(stated, ListingFile):
+        return Dimension(stated)
+    rows = rows_with(config.path(stated.file), [stated.column, *stated.attributes.values()])
+    values: list[Hashable] = [row[stated.column] for row in rows]
     if trips.numbers([name]):
         try:
             values = [int(str(value)) for value in values]
         except ValueError:
             raise InputError(
-                f"the trips hold numbers, column {given.column!r} of {given.file!r} does not: convert one of them"
+                f"the trips hold numbers, column {stated.column!r} of {stated.file!r} does not: convert one of them"
             ) from None
-    attributes = {attribute: [row[column] for row in rows] for attribute, column in given.attributes.items()}
+    attributes = {attribute: [row[column] for row in rows] for attribute, column in stated.attributes.items()}
     return Dimension(values, **attributes)
 
 
-# The features of a plan: those of a preset, and those that the configuration states.
+# Features: those of a preset, and those that the configuration states
 
 
 MAX_TYPES_WITH_STOP_TABLES = (
@@ -332,22 +342,22 @@ MAX_TYPES_WITH_STOP_TABLES = (
 
 
 def features_of(config: Config, universe: Universe) -> FeatureDag:
-    given = [_stated_feature(config, universe, n, entry) for n, entry in enumerate(config.feature)]
-    known = _preset_features(config, universe, given) if config.preset else []
+    stated = [_stated_feature(config, universe, n, entry) for n, entry in enumerate(config.feature)]
+    preset_features = _preset_features(config, universe, stated) if config.preset else []
     if config.preset == "odmts":
-        named = {f.name for f in (*known, *given)}
-        known += extra_features(
+        named = {f.name for f in (*preset_features, *stated)}
+        preset_features += extra_features(
             [n for n in config.privacy.target or () if n in EXTRA_FEATURES and n not in named]
         )
     ends = (TOTAL, SINGLETON) if config.preset else ()
-    for n, feature in enumerate(given):
-        if feature.name in [*ends, *(f.name for f in (*known, *given[:n]))]:
+    for n, feature in enumerate(stated):
+        if feature.name in [*ends, *(f.name for f in (*preset_features, *stated[:n]))]:
             raise config.source.error(
                 ("feature", n, "name"),
                 f"there is already a feature {feature.name!r}: give this one another name",
             )
     with config.source.at("feature"):
-        return FeatureDag(universe, [*known, *given])
+        return FeatureDag(universe, [*preset_features, *stated])
 
 
 def _stated_feature(config: Config, universe: Universe, n: int, entry: FeatureSection) -> Feature:
@@ -362,7 +372,7 @@ def _stated_feature(config: Config, universe: Universe, n: int, entry: FeatureSe
         return Feature(entry.name, entry.by)
 
 
-def _preset_features(config: Config, universe: Universe, given: Sequence[Feature]) -> list[Feature]:
+def _preset_features(config: Config, universe: Universe, stated: Sequence[Feature]) -> list[Feature]:
     """The features of a preset, as far as the universe has what they group by, and then tables for what these do not tell apart.
 
     Those are added unless the configuration has them: tables of its own by the same name, or by the same attributes.
@@ -375,14 +385,14 @@ def _preset_features(config: Config, universe: Universe, given: Sequence[Feature
                 f"the preset {config.preset!r} needs the dimension {name!r}: add it to the universe",
             )
     taps = config.preset == "opal"
-    own = opal_features() if taps else _of_odmts(universe)
-    added = features_for_uncovered_dimensions(universe, own, beside=["tap"] if taps else ())
+    basic = opal_features() if taps else _of_odmts(universe)
+    added = features_for_uncovered_dimensions(universe, basic, beside=["tap"] if taps else ())
     if not taps and not _has_zones(universe) and universe.size <= MAX_TYPES_WITH_STOP_TABLES:
         added += extra_features(
             PLACES
         )  # nothing else tells places apart; every trip type is then a cell of its own
-    names, groups = {f.name for f in given}, [set(f.by) for f in given]
-    return [*own, *(f for f in added if f.name not in names and set(f.by) not in groups)]
+    names, groups = {f.name for f in stated}, [set(f.by) for f in stated]
+    return [*basic, *(f for f in added if f.name not in names and set(f.by) not in groups)]
 
 
 def _has_zones(universe: Universe) -> bool:
@@ -390,10 +400,10 @@ def _has_zones(universe: Universe) -> bool:
 
 
 def _of_odmts(universe: Universe) -> list[Feature]:
-    found = [Feature("time", by="time")]
+    listed = [Feature("time", by="time")]
     if _has_zones(universe):
-        found.append(Feature("zone", by=["origin.zone", "destination.zone", "time"]))
-    return [*found, Feature("mode", by=["mode", "time"])] if "mode" in universe.attributes else found
+        listed.append(Feature("zone", by=["origin.zone", "destination.zone", "time"]))
+    return [*listed, Feature("mode", by=["mode", "time"])] if "mode" in universe.attributes else listed
 
 
 def check_features(config: Config, features: FeatureDag, keys: tuple[str, ...], names: Iterable[str]) -> None:
@@ -407,7 +417,7 @@ def check_features(config: Config, features: FeatureDag, keys: tuple[str, ...], 
             )
 
 
-# Counts that are public already, from the configuration and from public files.
+# Public counts, from the configuration and from files
 
 
 PUBLIC_KEYS = ("privacy", "public")
@@ -415,19 +425,23 @@ PUBLIC_KEYS = ("privacy", "public")
 
 def public_counts(config: Config, features: FeatureDag) -> dict[str, tuple[int, ...]] | None:
     """The public counts of a configuration by feature, checked against each other; None if it states none."""
-    given = config.privacy.public
-    if given is None:
+    public = config.privacy.public
+    if public is None:
         return None
-    if isinstance(given, Mapping):
-        check_features(config, features, PUBLIC_KEYS, given)
+    if isinstance(public, Mapping):
+        check_features(config, features, PUBLIC_KEYS, public)
     with config.source.at(*PUBLIC_KEYS):
-        tables = given if isinstance(given, Mapping) else {_feature_of(config, features, given): given}
-        made = {name: _public_table(config, features, name, counts) for name, counts in tables.items()}
-        return read_public_counts(features, made)
+        tables = public if isinstance(public, Mapping) else {_feature_of(config, features, public): public}
+        counts_by_feature = {
+            name: _public_table(config, features, name, counts) for name, counts in tables.items()
+        }
+        return read_public_counts(features, counts_by_feature)
 
 
-def _public_table(config: Config, features: FeatureDag, name: str, given: int | str) -> Any:
-    return _of_rows(features, name, table_of(config.path(given)), given) if isinstance(given, str) else given
+def _public_table(config: Config, features: FeatureDag, name: str, stated: int | str) -> Any:
+    return (
+        _of_rows(features, name, table_of(config.path(stated)), stated) if isinstance(stated, str) else stated
+    )
 
 
 def _feature_of(config: Config, features: FeatureDag, file: str) -> str:
@@ -437,10 +451,10 @@ def _feature_of(config: Config, features: FeatureDag, file: str) -> str:
     for name, feature in features.features.items():
         if set(feature.by) == columns:
             return name
-    wanted = "; ".join(f"{n}: {', '.join((*f.by, COUNT_COLUMN))}" for n, f in features.features.items())
-    found = ", ".join(rows[0]) if rows else "none"
+    needed = "; ".join(f"{n}: {', '.join((*f.by, COUNT_COLUMN))}" for n, f in features.features.items())
+    present = ", ".join(rows[0]) if rows else "none"
     raise InputError(
-        f"{file!r} has the columns {found}, which are those of no feature ({wanted}): rename them"
+        f"{file!r} has the columns {present}, which are those of no feature ({needed}): rename them"
     )
 
 
@@ -455,8 +469,8 @@ def _of_rows(features: FeatureDag, name: str, rows: list[places.Row], file: str)
             )
     keys = {a: [row[a] for row in rows] for a in by}
     labels = {a.name: {str(label): label for label in a.labels} for a in partition.attributes}
-    known = {a: [labels[a].get(text) for text in keys[a]] for a in by}
-    elements = partition.find(known) if by else np.zeros(len(rows), dtype=np.int64)
+    label_columns = {a: [labels[a].get(text) for text in keys[a]] for a in by}
+    elements = partition.find(label_columns) if by else np.zeros(len(rows), dtype=np.int64)
     return whole_table(features, name, elements, [_whole_or_text(row[COUNT_COLUMN]) for row in rows], keys)
 
 
@@ -466,7 +480,7 @@ def _whole_or_text(written: str) -> int | str:
     return int(digits) if digits.isascii() and digits.isdigit() else written
 
 
-# Public weights of trip types, from a file by stop or by dimensions.
+# Public weights of trip types, by stop or by dimensions
 
 
 def weights_of(
@@ -535,7 +549,8 @@ def _weight_table(
     codes = [{str(value): code for code, value in enumerate(d.values)} for d in of]
     for number, row in enumerate(rows, 2):
         place = tuple(
-            code_of(row[c], c, known, number, file) for c, known in zip(columns, codes, strict=True)
+            code_of(row[c], c, code_by_value, number, file)
+            for c, code_by_value in zip(columns, codes, strict=True)
         )
         if not np.isnan(table[place]):
             raise InputError(
@@ -555,7 +570,7 @@ def _parsed_weight(written: str, row: int, file: str) -> float:
     return weight
 
 
-# Parts that a configuration chooses must be there before anything is spent.
+# Parts that a configuration chooses: they must be there before anything is spent
 
 
 def check_chosen(parts: Parts[Any], name: str) -> None:
@@ -565,7 +580,7 @@ def check_chosen(parts: Parts[Any], name: str) -> None:
         raise parts.error(f"the {parts.kind} {name!r} is not installed: {part.install}")
 
 
-# What a plan says about the release: the publisher's words.
+# [about]: the publisher's words
 
 
 def about_of(config: Config) -> About | None:

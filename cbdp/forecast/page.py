@@ -1,7 +1,4 @@
-"""A configuration's own text, with the places of the lines that the page of `cbdp plan` can change.
-
-Only keys that stand on lines of their own are known; where a table is written in another way, the page shows the lines to write instead.
-"""
+"""What the page of `cbdp plan` computes with: public facts of a plan, and the configuration's own text. No trip is read."""
 
 from __future__ import annotations
 
@@ -27,59 +24,6 @@ from cbdp.privacy.unit import Person
 from cbdp.release.roles import counted_noun
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, USES
 from cbdp_features.contribution import contribution_structure
-
-EDITABLE_KEYS = (
-    ("data", "expected_trips"),
-    ("universe", "time"),
-    ("universe", "zones"),
-    ("privacy", "epsilon"),
-    ("privacy", "rho"),
-    ("privacy", "delta"),
-    ("privacy", "unit"),
-    ("privacy", "budget"),
-    ("privacy", "target"),
-)
-EDITABLE_SECTIONS = ("data", "universe", "privacy")
-DATABASE_LOGIN = re.compile(r"://[^\s\"'/]*@")  # of a database: it is not put on a page that may be passed on
-
-
-def template(config: Config) -> dict[str, Any] | None:
-    """The lines of the file, where each key's lines begin and end, and the line after each section's head; None: it cannot be told."""
-    text = config.source.path.read_text("utf-8")
-    if DATABASE_LOGIN.search(text):
-        return None
-    lines, at = text.split("\n"), key_lines(text)
-    written = tomllib.loads(text)
-    spans = {}
-    for section, key in EDITABLE_KEYS:
-        if key in written.get(section, {}):
-            found = _span(lines, at[section, key] - 1, key, written[section][key])
-            if found is None:
-                return None
-            spans[f"{section}.{key}"] = found
-    heads = {s: at[(s,)] for s in EDITABLE_SECTIONS if (s,) in at and _head(lines[at[(s,)] - 1], s)}
-    if set(heads) != {s for s in EDITABLE_SECTIONS if s in written}:
-        return None
-    return {"lines": lines, "spans": spans, "heads": heads}
-
-
-def _head(line: str, section: str) -> bool:
-    return re.fullmatch(rf"\s*\[\s*{section}\s*\]\s*(#.*)?", line.rstrip("\r")) is not None
-
-
-def _span(lines: list[str], start: int, key: str, value: Any) -> list[int] | None:
-    """The lines from this one on that say the key and nothing else."""
-    for end in range(start + 1, len(lines) + 1):
-        try:
-            found = tomllib.loads("\n".join(lines[start:end]))
-        except tomllib.TOMLDecodeError:
-            continue
-        return [start, end] if found == {key: value} else None
-    return None
-
-
-# The public facts that the page of `cbdp plan` computes with. No trip is read, and nothing here depends on one.
-
 
 AMOUNT_STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 AMOUNT_POWERS = {"epsilon": (-2, -1, 0, 1), "rho": (-4, -3, -2, -1, 0)}
@@ -158,9 +102,9 @@ def _currency(plan: PlannedRelease) -> str:
 
 def _amounts(plan: PlannedRelease, currency: str) -> list[str]:
     """What may be chosen, in order, as a configuration writes it; the configured one is among them."""
-    own = getattr(plan.config.privacy, currency)
-    found = {Fraction(f"{step}e{power}") for power in AMOUNT_POWERS[currency] for step in AMOUNT_STEPS}
-    kept = sorted({*(v for v in found if v <= MAX_AMOUNT[currency]), own})
+    configured = getattr(plan.config.privacy, currency)
+    steps = {Fraction(f"{step}e{power}") for power in AMOUNT_POWERS[currency] for step in AMOUNT_STEPS}
+    kept = sorted({*(v for v in steps if v <= MAX_AMOUNT[currency]), configured})
     return [number(v) for v in kept]
 
 
@@ -168,10 +112,10 @@ def _unit_facts(plan: PlannedRelease) -> dict[str, Any]:
     unit = plan.unit
     if isinstance(unit, Person):
         return {"kind": "person", "column": unit.column, "k": unit.max_trips, "per": unit.per, "apart": unit.apart, "known": True}  # fmt: skip
-    known = plan.person_column
+    person = plan.person_column
     return {
-        "kind": "trip", "neighbours": unit.neighbours, "column": known or "card_id", "k": 4, "per": "release", "apart": None,
-        "known": known is not None,
+        "kind": "trip", "neighbours": unit.neighbours, "column": person or "card_id", "k": 4, "per": "release", "apart": None,
+        "known": person is not None,
     }  # fmt: skip
 
 
@@ -181,48 +125,50 @@ def _budget_name(mechanism: ModelledMechanism) -> str:
 
 def _grid(plan: PlannedRelease, every: Iterable[Variant]) -> dict[str, Any]:
     """Periods and zones that can be chosen, each with the variants that exist."""
-    made = {(v.every, v.clusters): v for v in every}
-    own = getattr(plan.config.universe.time, "every", None)
-    periods = sorted({e for e, _ in made}, key=lambda e: seconds(e or own) if own else 0)
-    zones = sorted({z for _, z in made}, key=lambda z: -(z or 10**9))
+    by_choice = {(v.every, v.clusters): v for v in every}
+    configured = getattr(plan.config.universe.time, "every", None)
+    periods = sorted({e for e, _ in by_choice}, key=lambda e: seconds(e or configured) if configured else 0)
+    zones = sorted({z for _, z in by_choice}, key=lambda z: -(z or 10**9))
     many = len(set(plan.stops.zone)) if plan.stops is not None and plan.stops.zone else None
     return {
-        "periods": [e or own for e in periods],
+        "periods": [e or configured for e in periods],
         "period": periods.index(None),
         "zones": [z or many for z in zones],
         "zone": zones.index(None),
         "zoning": zoning(plan.config),
-        "variants": [[_variant_facts(made.get((e, z))) for z in zones] for e in periods],
+        "variants": [[_variant_facts(by_choice.get((e, z))) for z in zones] for e in periods],
     }
 
 
-def _variant_facts(given: Variant | None) -> dict[str, Any] | None:
+def _variant_facts(choice: Variant | None) -> dict[str, Any] | None:
     """What the model of errors knows of the features, and how budgets share among them."""
-    if given is None:
+    if choice is None:
         return None
-    assert is_modelled(given.mechanism)
-    strata, mechanism = design_strata(given.features), given.mechanism
+    assert is_modelled(choice.mechanism)
+    strata, mechanism = design_strata(choice.features), choice.mechanism
     answers = {a.feature: a.share / mechanism.amount for a in mechanism.answers()}
     return {
-        "types": given.features.universe.size,
+        "types": choice.features.universe.size,
         "names": list(strata.names),
         "sizes": strata.sizes.tolist(),
         "degrees": strata.degrees.tolist(),
-        "told": strata.told.astype(int).tolist(),
+        "told": strata.refines.astype(int).tolist(),
         "leaf": strata.names.index(SINGLETON),
         "measured": list(answers),
         "own": [float(p) for p in answers.values()],
         "parts": {
             name: [float(p) for p in _parts(mechanism, name).values()] for name in PROPORTIONAL_BUDGETS
         },
-        "tells": [_contribution_facts(given.features, name, mechanism.unit) for name in strata.names],
+        "tells": [_contribution_facts(choice.features, name, mechanism.unit) for name in strata.names],
         "alike": len({change for _, change in mechanism.changes()}) == 1,
     }
 
 
 def _parts(mechanism: ModelledMechanism, budget: str) -> Mapping[str, Fraction]:
-    made = allocate(mechanism.features, mechanism.amount, budget, mechanism.queried, facts=mechanism.facts())
-    return {name: share / mechanism.amount for name, share in made.items()}
+    shares = allocate(
+        mechanism.features, mechanism.amount, budget, mechanism.queried, facts=mechanism.facts()
+    )
+    return {name: share / mechanism.amount for name, share in shares.items()}
 
 
 def _contribution_facts(features: Any, name: str, unit: Any) -> dict[str, Any] | None:
@@ -230,7 +176,7 @@ def _contribution_facts(features: Any, name: str, unit: Any) -> dict[str, Any] |
     tells = contribution_structure(features, name, unit.per, unit.apart)
     if tells.slots is None:
         return {"periods": tells.periods}
-    runs = [[held, len(list(group))] for held, group in groupby(tells.in_one)]
+    runs = [[counts, len(list(group))] for counts, group in groupby(tells.in_one)]
     return {"slots": tells.slots, "in_one": runs, "periods": tells.periods}
 
 
@@ -242,7 +188,7 @@ def _model_constants() -> dict[str, float]:
         float(model.QUADRATURE_NODES[1] - model.QUADRATURE_NODES[0]),
     )
     return {
-        "first": first, "last": last, "step": step, "spread": model.LOG_DEMAND_VARIANCE, "gathered": model.DEMAND_CONCENTRATION, "certain": model.PUBLIC_PRECISION,
+        "first": first, "last": last, "step": step, "spread": model.LOG_DEMAND_VARIANCE, "gathered": model.EFFECTIVE_TYPES_EXPONENT, "certain": model.PUBLIC_PRECISION,
         "largest": model.MAX_NOISE_RATE, "tiny": UNMEASURED_PRECISION,
     }  # fmt: skip
 
@@ -272,7 +218,59 @@ def _hours(plan: PlannedRelease) -> dict[str, str] | None:
     return {"start": grid.start, "end": grid.end} if isinstance(grid, TimeGrid) else None
 
 
-# `cbdp plan`: a page to decide with.
+# The configuration's text, with the places of the lines that the page can change
+#
+# Only keys that stand on lines of their own are known; where a table is written in another way, the page shows the lines to write instead.
+
+
+EDITABLE_KEYS = (
+    ("data", "expected_trips"),
+    ("universe", "time"),
+    ("universe", "zones"),
+    ("privacy", "epsilon"),
+    ("privacy", "rho"),
+    ("privacy", "delta"),
+    ("privacy", "unit"),
+    ("privacy", "budget"),
+    ("privacy", "target"),
+)
+EDITABLE_SECTIONS = ("data", "universe", "privacy")
+DATABASE_LOGIN = re.compile(r"://[^\s\"'/]*@")  # of a database: it is not put on a page that may be passed on
+
+
+def template(config: Config) -> dict[str, Any] | None:
+    """The lines of the file, where each key's lines begin and end, and the line after each section's head; None: it cannot be told."""
+    text = config.source.path.read_text("utf-8")
+    if DATABASE_LOGIN.search(text):
+        return None
+    lines, at = text.split("\n"), key_lines(text)
+    written = tomllib.loads(text)
+    spans = {}
+    for section, key in EDITABLE_KEYS:
+        if key in written.get(section, {}):
+            span = _span(lines, at[section, key] - 1, key, written[section][key])
+            if span is None:
+                return None
+            spans[f"{section}.{key}"] = span
+    heads = {s: at[(s,)] for s in EDITABLE_SECTIONS if (s,) in at and _head(lines[at[(s,)] - 1], s)}
+    if set(heads) != {s for s in EDITABLE_SECTIONS if s in written}:
+        return None
+    return {"lines": lines, "spans": spans, "heads": heads}
+
+
+def _head(line: str, section: str) -> bool:
+    return re.fullmatch(rf"\s*\[\s*{section}\s*\]\s*(#.*)?", line.rstrip("\r")) is not None
+
+
+def _span(lines: list[str], start: int, key: str, value: Any) -> list[int] | None:
+    """The lines from this one on that say the key and nothing else."""
+    for end in range(start + 1, len(lines) + 1):
+        try:
+            document = tomllib.loads("\n".join(lines[start:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return [start, end] if document == {key: value} else None
+    return None
 
 
 __all__ = ["page_facts"]

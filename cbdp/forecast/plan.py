@@ -153,6 +153,6 @@ def seconds(every: str) -> int:
     >>> seconds("30min"), seconds("1h")
     (1800, 3600)
     """
-    found = re.fullmatch(r"(\d+)(s|min|h)", every)
-    assert found is not None
-    return int(found[1]) * SECONDS_PER_UNIT[found[2]]
+    match = re.fullmatch(r"(\d+)(s|min|h)", every)
+    assert match is not None
+    return int(match[1]) * SECONDS_PER_UNIT[match[2]]

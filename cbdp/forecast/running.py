@@ -1,7 +1,7 @@
-"""Which span of running totals a release belongs to, and what is charged for it.
+"""Running totals of a series before any count: which span a release belongs to, what is charged for it, and how precise it will be.
 
-A span is charged once, whole, before the first noise of it is drawn. Every release then holds the sums that end with it. If a run died after
-it may have drawn those sums, the next one draws them anew and pays for that, as it does for the release itself.
+A span is charged once, whole, before the first noise of it is drawn. Every release then holds the sums that end with it. If a run died after it may have
+drawn those sums, the next one draws them anew and pays for that, as it does for the release itself.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class PlaceInSpan:
 def declared(plan: PlannedRelease) -> RunningSection | None:
     """What the configuration says of running totals, checked."""
     series = series_of(plan.config)
-    given, mechanism = series.running, plan.mechanism
-    if given is None:
+    section, mechanism = series.running, plan.mechanism
+    if section is None:
         return None
     wrong = plan.config.source.error
     if series.revise != "never":
@@ -85,13 +85,13 @@ def declared(plan: PlannedRelease) -> RunningSection | None:
     if not is_modelled(mechanism):
         raise wrong(("series", "running"), f"{mechanism.name} has no use for running totals: leave them out")
     measured = [a.feature for a in mechanism.answers() if a.feature != SINGLETON]
-    for n, name in enumerate(given.tables):
-        if name not in measured or name in given.tables[:n]:
+    for n, name in enumerate(section.tables):
+        if name not in measured or name in section.tables[:n]:
             cure = "list it once" if name in measured else did_you_mean(name, measured)
             raise wrong(
                 ("series", "running", "tables", n), f"no running totals of {name!r} can be kept: {cure}"
             )
-    return given
+    return section
 
 
 def periods_of(series: SeriesSection) -> int:
@@ -100,26 +100,28 @@ def periods_of(series: SeriesSection) -> int:
     return series.running.periods or PERIODS_PER_YEAR[series.calendar]
 
 
-def place_of(config: Config, plan: PlannedRelease, given: RunningSection) -> PlaceInSpan:
+def place_of(config: Config, plan: PlannedRelease, section: RunningSection) -> PlaceInSpan:
     """The span that is open, or a new one that begins with this release. `config` is that of the whole series."""
     assert plan.slot is not None
     slots = _Slots(config, periods_of(series_of(config)))
     if not Ledger.started(plan.account.path):
-        return _new_span(plan, given, slots)
+        return _new_span(plan, section, slots)
     with Ledger.view(plan.account.path) as ledger:
-        held = [(done, m) for done, m in _made(plan, ledger) if m]
-        later = [day for day in _drawn(plan, ledger, held) if day > plan.slot.first]
+        releases = [(done, m) for done, m in _finished_releases(plan, ledger) if m]
+        later = [day for day in _drawn(plan, ledger, releases) if day > plan.slot.first]
         if later:
             raise config.source.error(
                 ("series", "running"),
                 f"{plan.slot.period} is before {min(later)}, whose running totals are published, or were drawn by a run that died: they are made "
                 f"in the order of days. List {plan.slot.period} in series.gaps",
             )
-        found = _open_span(plan, given, ledger, held) if held else None
-        return found or _new_span(plan, given, slots)
+        open_span = _open_span(plan, section, ledger, releases) if releases else None
+        return open_span or _new_span(plan, section, slots)
 
 
-def _made(plan: PlannedRelease, ledger: Ledger) -> Iterator[tuple[FinishedCharge, Mapping[str, Any] | None]]:
+def _finished_releases(
+    plan: PlannedRelease, ledger: Ledger
+) -> Iterator[tuple[FinishedCharge, Mapping[str, Any] | None]]:
     """The releases of this version of the series, in the order of their days, with what they hold of running totals."""
     series = series_of(plan.config)
     charged = charges_of(ledger, series.name, plan.dataset)
@@ -130,16 +132,16 @@ def _made(plan: PlannedRelease, ledger: Ledger) -> Iterator[tuple[FinishedCharge
 
 
 def _drawn(
-    plan: PlannedRelease, ledger: Ledger, held: list[tuple[FinishedCharge, Mapping[str, Any]]]
+    plan: PlannedRelease, ledger: Ledger, releases: list[tuple[FinishedCharge, Mapping[str, Any]]]
 ) -> Iterator[dt.date]:
     """The first days of releases whose sums are published, or may have been drawn by a run that died: they have the place in the span
     that the next release would take.
     """
-    yield from (_first_day(done.charge) for done, _ in held)
+    yield from (_first_day(done.charge) for done, _ in releases)
     series = series_of(plan.config)
-    own = {charge.id for charge in charges_of(ledger, series.name, plan.dataset)}
+    charge_ids = {charge.id for charge in charges_of(ledger, series.name, plan.dataset)}
     for charge in ledger.unfinished():
-        if charge.id in own and charge.part and charge.part.version == series.version:
+        if charge.id in charge_ids and charge.part and charge.part.version == series.version:
             yield _first_day(charge)
 
 
@@ -162,25 +164,25 @@ def running_of(folder: Path, sha256: str) -> Mapping[str, Any] | None:
         raise InputError(
             f"the manifest in {str(folder)!r} is not the one that was released: restore the folder"
         )
-    found: Mapping[str, Any] | None = read_manifest(folder).get("running")
-    return found
+    running: Mapping[str, Any] | None = read_manifest(folder).get("running")
+    return running
 
 
 def _open_span(
     plan: PlannedRelease,
-    given: RunningSection,
+    section: RunningSection,
     ledger: Ledger,
-    held: list[tuple[FinishedCharge, Mapping[str, Any]]],
+    releases: list[tuple[FinishedCharge, Mapping[str, Any]]],
 ) -> PlaceInSpan | None:
     """The span of the last release, if it goes on."""
     assert plan.slot is not None
-    last = held[-1][1]
+    last = releases[-1][1]
     charge = next((c for c in ledger.charges() if c.request == last["request"]), None)
     if charge is None or charge.covers is None or charge.covers.last is None:
         raise InputError(f"the ledger does not hold the charge for running totals since {last['first']}")
     if last["number"] >= last["periods"] or plan.slot.first > charge.covers.last:
         return None
-    _check_same(plan, given, last)
+    _check_same(plan, section, last)
     tables = {
         t["feature"]: TableNoiseCost(
             law := NOISE_DISTRIBUTIONS.installed(t["law"])(exact_from(t["scale"])),
@@ -191,15 +193,15 @@ def _open_span(
     first = dt.date.fromisoformat(last["first"])
     span = Span(first, last["periods"], last["strategy"], last["request"], tables)
     _check_unit(plan, span, charge.covers)
-    earlier = tuple(done for done, m in held if m["request"] == span.request)
+    earlier = tuple(done for done, m in releases if m["request"] == span.request)
     _check_gaps(plan, charge.covers, len(earlier))
     return PlaceInSpan(span, charge.covers.last, earlier)
 
 
-def _check_same(plan: PlannedRelease, given: RunningSection, last: Mapping[str, Any]) -> None:
+def _check_same(plan: PlannedRelease, section: RunningSection, last: Mapping[str, Any]) -> None:
     """Within a span its tables and sums stay as they are charged; other amounts, and other lengths, begin with the next."""
     before = sorted(t["feature"] for t in last["tables"]), last["strategy"]
-    now = sorted(given.tables), strategy_of(plan, given)
+    now = sorted(section.tables), strategy_of(plan, section)
     if before != now:
         raise plan.config.source.error(
             ("series", "running"),
@@ -208,7 +210,7 @@ def _check_same(plan: PlannedRelease, given: RunningSection, last: Mapping[str, 
         )
 
 
-def _check_gaps(plan: PlannedRelease, charged: ChargeScope, made: int) -> None:
+def _check_gaps(plan: PlannedRelease, charged: ChargeScope, released: int) -> None:
     """What weeks and months of a person cost was worked out for the calendar as it was: later gaps would put them beside others."""
     assert plan.slot is not None
     assert charged.first is not None
@@ -222,11 +224,11 @@ def _check_gaps(plan: PlannedRelease, charged: ChargeScope, made: int) -> None:
             f"the running totals since {charged.first} were charged to {charged.last} for periods that begin as the first one does, and "
             f"{plan.slot.period} ({plan.slot.first} to {plan.slot.last}) is none of them: keep start as it was, or raise series.version to begin a new span",
         )
-    if charged.calendar and last - first + 1 == charged.periods and number - first != made:
+    if charged.calendar and last - first + 1 == charged.periods and number - first != released:
         raise plan.config.source.error(
             ("series", "gaps"),
             f"the running totals since {charged.first} were charged for releases without gaps, and {plan.slot.period} would be number "
-            f"{made + 1} of them instead of {number - first + 1}: undo that, or raise series.version to begin a new span",
+            f"{released + 1} of them instead of {number - first + 1}: undo that, or raise series.version to begin a new span",
         )
 
 
@@ -244,21 +246,21 @@ def _check_unit(plan: PlannedRelease, span: Span, charged: ChargeScope) -> None:
         )
 
 
-def _new_span(plan: PlannedRelease, given: RunningSection, slots: _Slots) -> PlaceInSpan:
+def _new_span(plan: PlannedRelease, section: RunningSection, slots: _Slots) -> PlaceInSpan:
     assert plan.slot is not None
     assert is_modelled(plan.mechanism)
-    days, strategy = slots.since(plan.slot.first), strategy_of(plan, given)
+    days, strategy = slots.since(plan.slot.first), strategy_of(plan, section)
     periods = len(days)
-    own = {a.feature: a.share for a in plan.mechanism.answers()}
-    amounts = {name: given.share * own[name] for name in given.tables}
+    shares = {a.feature: a.share for a in plan.mechanism.answers()}
+    amounts = {name: section.share * shares[name] for name in section.tables}
     tables = table_noise_costs(plan.mechanism, amounts, STRATEGIES[strategy](periods))
     request = _request(plan, days[-1].last, periods, strategy, tables)
     return PlaceInSpan(Span(plan.slot.first, periods, strategy, request, tables), days[-1].last, ())
 
 
-def strategy_of(plan: PlannedRelease, given: RunningSection) -> str:
+def strategy_of(plan: PlannedRelease, section: RunningSection) -> str:
     """The sums that are asked for, or the better ones for the law of the noise."""
-    return given.strategy or ("square root" if plan.mechanism.currency == "rho" else "binary tree")
+    return section.strategy or ("square root" if plan.mechanism.currency == "rho" else "binary tree")
 
 
 @dataclass(frozen=True)
@@ -273,12 +275,12 @@ class _Slots:
         step = dt.timedelta(days=self.many * MAX_PERIOD_DAYS[series_of(self.config).calendar])
         until = first + step
         while True:
-            found = [slot for slot in due_slots(self.config, until) if slot.first >= first]
+            slots = [slot for slot in due_slots(self.config, until) if slot.first >= first]
             ended = series_of(self.config).end is not None and until > dt.date.fromisoformat(
                 series_of(self.config).end or ""
             )
-            if len(found) >= self.many or ended or until.year > first.year + MAX_YEARS_AHEAD:
-                return found[: self.many]
+            if len(slots) >= self.many or ended or until.year > first.year + MAX_YEARS_AHEAD:
+                return slots[: self.many]
             until += step
 
 
@@ -361,10 +363,10 @@ def check_fits_caps(plan: PlannedRelease, place: PlaceInSpan) -> None:
             terms, before = charges_for(plan, place, ledger), ledger.charges()
     else:
         terms, before = [_span_charge(plan, place, account.cap.currency)], ()
-    wanted = [_priced(account.cap.currency, **one) for one in terms]
-    own = Charge("", plan.request, account.charge, "", "", "", plan.covers)
+    span = [_priced(account.cap.currency, **one) for one in terms]
+    release = Charge("", plan.request, account.charge, "", "", "", plan.covers)
     with plan.config.source.at("series", "running"):
-        check_together(account.caps, before, [*wanted, own] if wanted else [])
+        check_together(account.caps, before, [*span, release] if span else [])
 
 
 def _priced(
@@ -382,25 +384,25 @@ def _priced(
     return Charge("", request, amount, what, "", "", covers, part)
 
 
-# What running totals of a series would cost and how precise they would be, before anything is charged.
+# Price and precision of running totals, before anything is charged
 
 
-WINDOW_DAYS = (7, 30, 365)
+WINDOW_DAYS = (7, 30, 365)  # days in a row of which the price is shown
 PERIOD_NAMES = {"daily": "day", "weekly": "week", "monthly": "month"}
 
 
 def running_lines(plan: PlannedRelease) -> list[str]:
     """Nothing where the configuration keeps no running totals."""
-    given = None if plan.config.series is None else declared(plan)
-    if given is None:
+    section = None if plan.config.series is None else declared(plan)
+    if section is None:
         return []
     mechanism = plan.mechanism
     assert is_modelled(mechanism)
-    name, own = strategy_of(plan, given), {a.feature: a for a in mechanism.answers()}
+    name, answers = strategy_of(plan, section), {a.feature: a for a in mechanism.answers()}
     series = series_of(plan.config)
     periods = periods_of(series)
     sums = STRATEGIES[name](periods)
-    amounts = {table: given.share * own[table].share for table in given.tables}
+    amounts = {table: section.share * answers[table].share for table in section.tables}
     total, symbol = sum(amounts.values(), Fraction(0)), SYMBOLS[mechanism.currency]
     price = [
         f"{days} days in a row {_factor_text(times)} times as much"
@@ -408,15 +410,15 @@ def running_lines(plan: PlannedRelease) -> list[str]:
     ]
     more = f" A person pays for {', for '.join(price)}." if price else ""
     paid = table_noise_costs(mechanism, amounts, sums)
-    rows = [_running_row(table, sums, paid[table].law, own[table].law) for table in given.tables]
-    said = (
+    rows = [_running_row(table, sums, paid[table].law, answers[table].law) for table in section.tables]
+    charge_line = (
         f"Before the first release {symbol} = {float(total):.6g} is charged for a span of {periods:,} releases, by the {name}: for one "
         f"period of the unit, beside what each release costs.{more}"
     )
     one = PERIOD_NAMES[series.calendar]
     head = ("table", f"a {one}, ±", "the total of the span, ±", f"{one}s added up, ±")
     return [
-        said,
+        charge_line,
         "",
         *aligned([head, *rows], right=(1, 2, 3)),
         "",
@@ -444,11 +446,11 @@ def _factor_text(factor: Fraction) -> str:
 
 
 def _running_row(
-    table: str, sums: Strategy, rows: NoiseDistribution, own: NoiseDistribution
+    table: str, sums: Strategy, rows: NoiseDistribution, noise: NoiseDistribution
 ) -> tuple[str, ...]:
     """The noise of the last day, of the total after it, and of as many days measured one by one."""
-    day, periods = own.variance(), sums.periods
+    day, periods = noise.variance(), sums.periods
     whole = gls_total(sums, rows.variance(), [day] * periods)
     before = gls_total(sums, rows.variance(), [day] * (periods - 1)) if periods > 1 else None
-    found = whole.less(before).variance, whole.variance, day * periods
-    return (table, *(f"{variance**0.5:,.1f}" for variance in found))
+    variances = whole.less(before).variance, whole.variance, day * periods
+    return (table, *(f"{variance**0.5:,.1f}" for variance in variances))

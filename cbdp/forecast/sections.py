@@ -1,4 +1,4 @@
-"""What a plan means in words: the sections that `cbdp check` prints."""
+"""What a plan means in words: the sections that `cbdp check --all` prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cbdp.config.sections import format_parts
 from cbdp.estimation.invariants import INVARIANTS_NOTE
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
-from cbdp.forecast import errors as told
+from cbdp.forecast import errors as plan_errors
 from cbdp.forecast.account import missing_ledger
 from cbdp.forecast.alternatives import (
     NoiseComparison,
@@ -37,7 +37,7 @@ from cbdp.privacy.unit import RELEASE, Person
 from cbdp.release.roles import counted_noun
 from cbdp.text import aligned
 
-SECTION_WIDTH = 110
+SECTION_WIDTH = 110  # characters of a line
 
 
 def section_lines(
@@ -81,9 +81,11 @@ def section_lines(
         yield from _section(
             "What running totals would cost, and do", [p for n in running for p in _wrapped([n]) or [""]]
         )
-    found = told.gaps(plan)
-    if found:
-        yield from _section("What no table tells apart", _wrapped(f"- {say(str(gap))}" for gap in found))
+    undetermined = plan_errors.gaps(plan)
+    if undetermined:
+        yield from _section(
+            "What no table tells apart", _wrapped(f"- {say(str(gap))}" for gap in undetermined)
+        )
     yield from _section("Account", _wrapped(_account_lines(plan)))
     yield from _section("What would be written", written)
     yield from _section("Warnings", _wrapped([f"- {warning}" for warning in warned] or ["none"]))
@@ -124,8 +126,8 @@ def _what_lines(plan: PlannedRelease) -> list[str]:
         if name != column:
             lines.append(f"{name} is read from the column {column!r}.")
     if plan.about is not None:
-        said = [f"{name} {text!r}" for name, text in plan.about.texts().items()]
-        lines.append(f"It says about itself: {', '.join(said)}.")
+        texts = [f"{name} {text!r}" for name, text in plan.about.texts().items()]
+        lines.append(f"It says about itself: {', '.join(texts)}.")
     return lines
 
 
@@ -192,7 +194,7 @@ def _bounding(unit: Person) -> list[str]:
 
 
 def _noise_table(plan: PlannedRelease, measured: Sequence[ExpectedNoise]) -> list[str]:
-    told = plan.expected_trips is not None
+    sized = plan.expected_trips is not None
     rows = [
         (
             "table",
@@ -200,7 +202,7 @@ def _noise_table(plan: PlannedRelease, measured: Sequence[ExpectedNoise]) -> lis
             sign_of(plan),
             "scale",
             "margin",
-            *((f"{counted_noun(plan.universe).many} each", "relative") if told else ()),
+            *((f"{counted_noun(plan.universe).many} each", "relative") if sized else ()),
         )
     ]
     for n in measured:
@@ -211,7 +213,7 @@ def _noise_table(plan: PlannedRelease, measured: Sequence[ExpectedNoise]) -> lis
             f"{float(n.scale):,.3g}",
             f"±{n.half_width:,}",
         )
-        rows.append((*row, *((trips_text(n.expected), percent(n.relative)) if told else ())))
+        rows.append((*row, *((trips_text(n.expected), percent(n.relative)) if sized else ())))
     return aligned(rows, right=range(1, len(rows[0])))
 
 
@@ -231,9 +233,9 @@ def _example_lines(plan: PlannedRelease, expected: Sequence[ExpectedTable]) -> I
 
 
 def _choice_table(plan: PlannedRelease) -> list[str]:
-    made = errors_by_budget(plan)
+    by_budget = errors_by_budget(plan)
     rows = [("budget", *plan.features.features)]
-    for n, (name, errors) in enumerate(made.items()):
+    for n, (name, errors) in enumerate(by_budget.items()):
         mark = f"{name} (configured)" if n == 0 else name
         rows.append((mark, *(f"{errors[f]:,.3g}" for f in plan.features.features)))
     return aligned(rows, right=range(1, len(rows[0])))
@@ -286,8 +288,8 @@ def _account_lines(plan: PlannedRelease) -> list[str]:
     ]
     lines += retry_lines(plan)
     if not account.exists:
-        said = missing_ledger(plan.config, account)
-        lines.append(f"{said[0].upper()}{said[1:]}.")
+        message = missing_ledger(plan.config, account)
+        lines.append(f"{message[0].upper()}{message[1:]}.")
     if account.unpublished.nano:
         lines.append(
             f"Of what was spent, {account.unpublished} went to runs that were never published. It stays spent: "
@@ -305,8 +307,8 @@ def files_of_release(plan: PlannedRelease) -> tuple[str, ...]:
     """What a release would write, inside its folder, and what is exported from it."""
     tables = [f"features/{name}.parquet" for name in plan.features.features]
     exports = [f"and beside it {format_parts().get(name).beside(plan.output.name)}" for name in plan.exports]
-    told = ("README.md", "report.html", "manifest.json", "datapackage.json", "deployment.yaml")
-    return ("trips.parquet", *tables, "universe/", *told, *exports)
+    documents = ("README.md", "report.html", "manifest.json", "datapackage.json", "deployment.yaml")
+    return ("trips.parquet", *tables, "universe/", *documents, *exports)
 
 
 def feature_tree(features: FeatureDag) -> str:

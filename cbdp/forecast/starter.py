@@ -1,4 +1,4 @@
-"""The fixed texts of a configuration that `cbdp init` writes, and how values are written in it."""
+"""A commented configuration for the user's files: its fixed texts, how values are written in it, and what is said about it. No row of the trips is read."""
 
 from __future__ import annotations
 
@@ -114,44 +114,44 @@ def listed(texts: Sequence[str]) -> str:
     return quoted(texts[0]) if len(texts) == 1 else "[" + ", ".join(map(quoted, texts)) + "]"
 
 
-# Taps that nothing links: a configuration that counts them by place and time instead of by trips.
+# Taps that nothing links: counted by place and time instead of by trips
 
 
-def place_roles(found: Guess) -> dict[str, str]:
+def place_roles(guess: Guess) -> dict[str, str]:
     """The columns of taps under the names of the dimensions: location, and tap for tap-ons and tap-offs."""
     names = {STOP_ROLE: "location", ACTION_ROLE: "tap"}
-    return {names.get(role, role): column for role, column in found.columns.items()}
+    return {names.get(role, role): column for role, column in guess.columns.items()}
 
 
-def place_dimensions(found: Guess) -> str:
+def place_dimensions(guess: Guess) -> str:
     """The dimension of places, and that of tap-ons and tap-offs where a column tells them."""
-    action = found.columns.get(ACTION_ROLE)
+    action = guess.columns.get(ACTION_ROLE)
     if action is None:
         return 'dimensions = { location = "stops" }  # each row has one place, not two'
-    said = f'all that column {action!r} may hold; if your file has tap-ons only, write tap = ["on"]'
-    return f'dimensions = {{ location = "stops", tap = ["on", "off"] }}  # {EDIT_MARK} {said}'
+    note = f'all that column {action!r} may hold; if your file has tap-ons only, write tap = ["on"]'
+    return f'dimensions = {{ location = "stops", tap = ["on", "off"] }}  # {EDIT_MARK} {note}'
 
 
-def place_tables(found: Guess) -> str:
+def place_tables(guess: Guess) -> str:
     """Tables by time (or day), by place, and where there are zones by zone and time."""
-    tap = ["tap"] if ACTION_ROLE in found.columns else []
-    when = "day" if found.daily else "time"
+    tap = ["tap"] if ACTION_ROLE in guess.columns else []
+    when = "day" if guess.daily else "time"
     tables = {when: [*tap, when], "location": [*tap, "location"]}
-    if found.stops.zone is not None or found.stops.located:
+    if guess.stops.zone is not None or guess.stops.located:
         tables["zone"] = [*tap, "location.zone", when]
-    made = [
+    features = [
         f"[[feature]]\nname = {quoted(name)}\nby = [{', '.join(map(quoted, by))}]"
         for name, by in tables.items()
     ]
     return "\n\n".join(
         [
             f"# The tables to publish, in addition to the total and the single counts by place and {when}.",
-            *made,
+            *features,
         ]
     )
 
 
-# A commented configuration for the user's files, to be read and edited. No row of the trips is read.
+# The configuration, section by section
 
 
 TIME_LINES = (
@@ -164,7 +164,7 @@ DAY_LINES = (
 SEPARATE_ROWS_CURE = (
     "it is not counted. To count both, give each its own rows, and a column that tells which it is"
 )
-PERIODS_OF_A_DAY = 24  # of the day, as it is begun with
+PERIODS_OF_A_DAY = 24  # periods in the hours that the configuration begins with
 GENERIC_FILE_NAMES = {
     "trips",
     "trip",
@@ -188,7 +188,7 @@ class Starter:
 
     trips: tuple[str, ...]  # as they are written
     stops: str | None
-    found: Guess
+    guess: Guess
     preset: Preset | None = None
 
 
@@ -205,20 +205,20 @@ def _dataset_name(trips: Sequence[str]) -> str:
 
 
 def render(start: Starter) -> str:
-    found = start.found
+    guess = start.guess
     sections = [
         HEAD_TEXT,
-        *([] if found.places else [PRESET_TEXT]),
+        *([] if guess.places else [PRESET_TEXT]),
         "\n".join(_data_section(start)),
-        "\n".join(_universe_section(found)),
+        "\n".join(_universe_section(guess)),
         _privacy_section(start),
         ABOUT_TEXT,
         MINIMAL_NOTE,
-        *([place_tables(found)] if found.places else [STOP_TABLES.rstrip()] if _tells_stops(found) else []),
+        *([place_tables(guess)] if guess.places else [STOP_TABLES.rstrip()] if _tells_stops(guess) else []),
         FEATURES_TEXT.format(
-            by=quoted("location" if found.places else "origin")
-            + ', "day"' * found.daily
-            + ', "time"' * (not found.daily)
+            by=quoted("location" if guess.places else "origin")
+            + ', "day"' * guess.daily
+            + ', "time"' * (not guess.daily)
         ),
         MECHANISM_TEXT,
         _output_section(),
@@ -227,7 +227,7 @@ def render(start: Starter) -> str:
 
 
 def _data_section(start: Starter) -> list[str]:
-    found, preset = start.found, start.preset
+    guess, preset = start.guess, start.preset
     lines = [
         DATA_TEXT,
         f'trips = {listed(start.trips)}  # a file, a list of files, a pattern, or a table: "duckdb:///city.db::trips"',
@@ -235,38 +235,38 @@ def _data_section(start: Starter) -> list[str]:
     ]
     if preset is not None:
         lines.append(f"preset = {quoted(preset.name)}  # {preset.follows}: {preset.about}")
-        guessed = "columns" if found.linked else "# columns"
+        guessed = "columns" if guess.linked else "# columns"
         lines.append(
-            f"{guessed} = {inline(found.columns)}  # {'guessed by their names' if found.linked else 'as the preset finds them'}"
+            f"{guessed} = {inline(guess.columns)}  # {'guessed by their names' if guess.linked else 'as the preset finds them'}"
         )
     else:
-        lines.append(_columns_line(place_roles(found) if found.places else found.columns, found.places))
-    if found.others:
-        lines.append(f"{OTHER_COLUMNS}{', '.join(' '.join(n.split()) for n in found.others)}")
+        lines.append(_columns_line(place_roles(guess) if guess.places else guess.columns, guess.places))
+    if guess.others:
+        lines.append(f"{OTHER_COLUMNS}{', '.join(' '.join(n.split()) for n in guess.others)}")
     lines += [
-        f"# {name!r} looks like counts too: {SEPARATE_ROWS_CURE}" for name in _further_count_columns(found)
+        f"# {name!r} looks like counts too: {SEPARATE_ROWS_CURE}" for name in _further_count_columns(guess)
     ]
     lines += _stops_lines(start)
     lines += _time_lines(start)
     return [
         *lines,
-        f"# expected_trips = 100000  # {_expected_trips_meaning(found)}; a round number that anybody may know. `check` then says what the noise means, and `release` stops if there are many more or fewer",
+        f"# expected_trips = 100000  # {_expected_trips_meaning(guess)}; a round number that anybody may know. `check` then says what the noise means, and `release` stops if there are many more or fewer",
     ]
 
 
-def _further_count_columns(found: Guess) -> list[str]:
+def _further_count_columns(guess: Guess) -> list[str]:
     """Further columns that seem to be counts, as of those who board and those who alight: a row has one count."""
     import pyarrow as pa
 
-    return [n for n in found.others if "count" in found.columns and count_like(n, pa.int64())]
+    return [n for n in guess.others if "count" in guess.columns and count_like(n, pa.int64())]
 
 
-def _expected_trips_meaning(found: Guess) -> str:
+def _expected_trips_meaning(guess: Guess) -> str:
     """What `expected_trips` is in a file of this kind."""
-    what = "taps" if found.places else "trips"
-    if "count" in found.columns:
+    what = "taps" if guess.places else "trips"
+    if "count" in guess.columns:
         return f"roughly how many {what} all counts add up to"
-    linked = " (a tap-on and its tap-off are one trip)" if found.linked else ""
+    linked = " (a tap-on and its tap-off are one trip)" if guess.linked else ""
     return f"roughly how many {what} there are{linked}"
 
 
@@ -276,15 +276,15 @@ def _columns_line(guessed: Mapping[str, str], places: bool) -> str:
     roles = {role: guessed.get(role, UNKNOWN_COLUMN) for role in needed}
     roles |= {role: guessed[role] for role in ("tap", "day", "person", "count") if role in guessed}
     missing = [role for role, column in roles.items() if column == UNKNOWN_COLUMN]
-    said = "guessed by their names"
+    note = "guessed by their names"
     if "count" in roles:
-        said += f"; count: a row stands for that many {'taps' if places else 'trips'}"
-    edit = f"EDIT: the column of {', '.join(missing)}" if missing else said
+        note += f"; count: a row stands for that many {'taps' if places else 'trips'}"
+    edit = f"EDIT: the column of {', '.join(missing)}" if missing else note
     return f"columns = {inline(roles)}  # {edit}"
 
 
 def _stops_lines(start: Starter) -> list[str]:
-    found = start.found.stops
+    stops = start.guess.stops
     if start.stops is None:
         hint = start.preset.hint if start.preset is not None and start.preset.hint else ""
         what = hint or "a public list of all stops (CSV, GTFS or GeoJSON), used or not"
@@ -292,39 +292,39 @@ def _stops_lines(start: Starter) -> list[str]:
             f'stops = "stops.csv"  # EDIT: {what}',
             '# stop_columns = { id = "stop_id", name = "stop_name", lat = "lat", lon = "lon" }',
         ]
-    named = [f"stop_columns = {inline(found.columns)}"] if found.columns else []
+    named = [f"stop_columns = {inline(stops.columns)}"] if stops.columns else []
     return [f"stops = {quoted(start.stops)}", *named]
 
 
 def _time_lines(start: Starter) -> list[str]:
     """How times are written, and in which zone. A schema cannot tell how text is written: candidates are comments."""
-    found, preset = start.found, start.preset
+    guess, preset = start.guess, start.preset
     lines = []
-    if found.formats:
-        lines.append(f"time_format = {listed(found.formats)}  # how times are written")
-    elif found.text_times:
+    if guess.formats:
+        lines.append(f"time_format = {listed(guess.formats)}  # how times are written")
+    elif guess.text_times:
         lines.append(
             "# How are times written? Like 2026-01-31 08:14 they need no line. Otherwise one of these, or a list of several:"
         )
-        offered = DATE_FORMATS if "day" in found.columns else TIME_FORMATS
+        offered = DATE_FORMATS if "day" in guess.columns else TIME_FORMATS
         lines += [f"# time_format = {quoted(form)}  # {looks}" for form, looks in offered.items()]
-    zone = found.stops.timezone
+    zone = guess.stops.timezone
     if preset is not None and preset.local:
         return lines
-    if found.zoned_times and zone is not None:
+    if guess.zoned_times and zone is not None:
         return [*lines, f"timezone = {quoted(zone)}  # of agency.txt; times are converted to it"]
-    said = (
+    note = (
         "EDIT: yours; otherwise times count in their own zone, often UTC"
-        if found.zoned_times
+        if guess.zoned_times
         else "if times are in UTC, or end in Z or in an offset like +00:00: without it `release` then stops"
-        if found.text_times
+        if guess.text_times
         else "if times are in UTC"
     )
-    return [*lines, f"# timezone = {quoted(zone or 'America/Los_Angeles')}  # {said}"]
+    return [*lines, f"# timezone = {quoted(zone or 'America/Los_Angeles')}  # {note}"]
 
 
-def _universe_section(found: Guess) -> list[str]:
-    stops = found.stops
+def _universe_section(guess: Guess) -> list[str]:
+    stops = guess.stops
     if stops.zone is not None:
         zones = f'zones = {{ column = {quoted(stops.zone)} }}  # of the stops; or {{ balanced = 8 }}, or {{ polygons = "zones.geojson" }}'
     elif stops.located:
@@ -338,46 +338,46 @@ def _universe_section(found: Guess) -> list[str]:
         '# modes = { distance_km = [1, 2, 4] }  # to tell trips apart by distance; or { column = "mode", values = ["bus", "tram"] }',
         '# dimensions = { fare = ["adult", "child"] }  # to count by a further column, with all that it may hold',
     ]
-    every = UNIVERSE_OF_TAPS if found.places else UNIVERSE_TEXT
-    if found.daily:
+    every = UNIVERSE_OF_TAPS if guess.places else UNIVERSE_TEXT
+    if guess.daily:
         every = every.replace("in every period", "on every kind of day").replace(" at 8", " on Sundays")
     return [
         every,
-        *(DAY_LINES if found.daily else TIME_LINES),
-        *([zones, place_dimensions(found)] if found.places else trips),
+        *(DAY_LINES if guess.daily else TIME_LINES),
+        *([zones, place_dimensions(guess)] if guess.places else trips),
     ]
 
 
-def _tells_stops(found: Guess) -> bool:
+def _tells_stops(guess: Guess) -> bool:
     """Whether stops get tables of their own: beside zones (without, the preset adds them), where all trip types can be listed."""
-    stops = found.stops
+    stops = guess.stops
     return (
         stops.zone is not None or stops.located
     ) and 0 < stops.number**2 * PERIODS_OF_A_DAY <= MAX_TYPES_WITH_STOP_TABLES
 
 
 def _privacy_section(start: Starter) -> str:
-    person = quoted(start.found.columns.get("person", "card_id"))
-    daily = ', per = "day"' * bool({"time", "day"} & set(start.found.columns))
+    person = quoted(start.guess.columns.get("person", "card_id"))
+    daily = ', per = "day"' * bool({"time", "day"} & set(start.guess.columns))
     unit = (
-        f'unit = "trip"           # {EDIT_MARK} {start.found.columns.get("person")!r} seems to tell people apart: to hide them, write '
+        f'unit = "trip"           # {EDIT_MARK} {start.guess.columns.get("person")!r} seems to tell people apart: to hide them, write '
         f"{{ person = {person}, max_trips = 4{daily} }}; to hide each trip on its own, delete this note"
     )
-    if "person" not in start.found.columns:
+    if "person" not in start.guess.columns:
         unit = 'unit = "trip"           # hides each trip; no column of cards or persons was found'
-        if start.found.possible:
-            named = quoted(start.found.possible[0])
+        if start.guess.possible:
+            named = quoted(start.guess.possible[0])
             unit = (
-                f'unit = "trip"           # {EDIT_MARK} {", ".join(map(repr, start.found.possible[:3]))} may tell people apart: if so, write '
+                f'unit = "trip"           # {EDIT_MARK} {", ".join(map(repr, start.guess.possible[:3]))} may tell people apart: if so, write '
                 f"{{ person = {named}, max_trips = 4{daily} }}; if not, delete this note"
             )
-    if start.found.places and (
-        "count" in start.found.columns or ("person" not in start.found.columns and not start.found.possible)
+    if start.guess.places and (
+        "count" in start.guess.columns or ("person" not in start.guess.columns and not start.guess.possible)
     ):
         unit = 'unit = "trip"           # each tap is protected on its own: for a trip with two taps epsilon counts twice'
-    elif "count" in start.found.columns:
+    elif "count" in start.guess.columns:
         unit = 'unit = "trip"           # counts name no persons: each trip is protected on its own'
-    elif start.found.linked or (start.found.places and "person" in start.found.columns):
+    elif start.guess.linked or (start.guess.places and "person" in start.guess.columns):
         unit = f'unit = {{ person = {person}, max_trips = 4, per = "day" }}  # hides all that a person did on any one day; or "trip"'
     elif start.preset is not None and start.preset.persons:
         unit = f'unit = {{ person = {person}, max_trips = 4 }}  # hides whether a person travelled at all; or "trip"'
@@ -407,10 +407,10 @@ confidence = 0.9        # of the intervals
 # noise_bound = 0.5     # `check` warns of tables whose average count may be off by more than this part"""
 
 
-# What `cbdp init` tells whoever ran it.
+# What `cbdp init` prints
 
 
-MAX_NAMED_COLUMNS = 8  # columns that are named
+MAX_NAMED_COLUMNS = 8  # columns that a message names
 
 
 def summary_lines(file: Path) -> list[str]:
@@ -461,13 +461,13 @@ def _protection_lines(written: Mapping[str, Any], text: str) -> list[str]:
         return []
     row = "tap" if "location" in columns else "trip"
     line = re.search(r'^unit = "trip".*$', text, re.MULTILINE)
-    known = None if line is None else re.search(r"# (EDIT:.*)?person = (\"[^\"]*\")", line[0])
-    if line is not None and known is not None:
+    proposal = None if line is None else re.search(r"# (EDIT:.*)?person = (\"[^\"]*\")", line[0])
+    if line is not None and proposal is not None:
         sure = "seems to tell" if "seems to tell" in line[0] else "may tell"
         who = "people apart" if sure == "seems to tell" else "people apart; look at it"
         return [
-            f"ATTENTION: column {known[2]} {sure} {who}, and each {row} is protected on its own: a person with many trips is not hidden",
-            f'  to protect people, write unit = {{ person = {known[2]}, max_trips = 4, per = "day" }}',
+            f"ATTENTION: column {proposal[2]} {sure} {who}, and each {row} is protected on its own: a person with many trips is not hidden",
+            f'  to protect people, write unit = {{ person = {proposal[2]}, max_trips = 4, per = "day" }}',
         ]
     others = re.search(rf"^{OTHER_COLUMNS}(.*)$", text, re.MULTILINE)
     named = others[1].split(", ") if others else []
@@ -484,12 +484,12 @@ def _stop_lines(written: Mapping[str, Any], folder: Path) -> list[str]:
     """What is read of the stops, and where their zones come from: a column that was taken by its name may be the wrong one."""
     data, zones = written["data"], written["universe"].get("zones", {})
     path = folder / data["stops"]
-    found = guess_stops(path, data.get("stop_columns"), zones.get("column"))
-    columns = _role_line(found.roles) or "ids, names and coordinates as the format has them"
+    stops = guess_stops(path, data.get("stop_columns"), zones.get("column"))
+    columns = _role_line(stops.roles) or "ids, names and coordinates as the format has them"
     if "column" in zones:
-        said = f"zones: column {zones['column']!r} of the stops, {found.zones} zones"
+        zone_line = f"zones: column {zones['column']!r} of the stops, {stops.zones} zones"
     elif "balanced" in zones:
-        said = f"zones: {zones['balanced']}, made from the coordinates; no column of zones was found"
+        zone_line = f"zones: {zones['balanced']}, made from the coordinates; no column of zones was found"
     else:
-        said = "zones: none; no column of zones and no coordinates were found"
-    return [f"of the {found.number:,} stops, {columns}", said]
+        zone_line = "zones: none; no column of zones and no coordinates were found"
+    return [f"of the {stops.number:,} stops, {columns}", zone_line]

@@ -1,4 +1,4 @@
-"""What of a series is made and what is due, what was spent, and what all of it costs one person. No row is read."""
+"""The state of a series: what is released and what is due, what was spent, and what all of it costs one person. No row is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cbdp.config import Config
 
 
-MAX_LISTED_RELEASES = 5  # releases that are named
+MAX_LISTED_RELEASES = 5  # releases that a line names
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Status:
 
     config: Config = field(repr=False)
     until: dt.date
-    made: tuple[tuple[Slot, Path], ...] = ()
+    released: tuple[tuple[Slot, Path], ...] = ()
     due: tuple[Slot, ...] = ()  # and not made
     lost: int = 0  # charges of the series whose release was never published
     spent: Amount | None = None  # None: there is no ledger yet
@@ -48,8 +48,8 @@ class Status:
         series = series_of(self.config)
         yield (
             f"series {series.name!r}, version {series.version}: {series.calendar} from {series.start}"
-            f"{f' to {series.end}' if series.end else ''}; by the end of {self.until} {_due(len(self.made) + len(self.due))}, "
-            f"{len(self.made)} {'is' if len(self.made) == 1 else 'are'} made"
+            f"{f' to {series.end}' if series.end else ''}; by the end of {self.until} {_due(len(self.released) + len(self.due))}, "
+            f"{len(self.released)} {'is' if len(self.released) == 1 else 'are'} made"
         )
         if self.due:
             yield f"to be made: {_listed([slot.label for slot in self.due])}"
@@ -81,11 +81,11 @@ def status_of(config: Config, until: dt.date) -> Status:
 def _seen(config: Config, until: dt.date, slots: Sequence[Slot], ledger: Ledger) -> Status:
     name = series_of(config).name
     finished = {slot: ledger.finished(request_of_slot(config, slot)) for slot in slots}
-    made = tuple((slot, Path(done.path)) for slot, done in finished.items() if done is not None)
+    released = tuple((slot, Path(done.path)) for slot, done in finished.items() if done is not None)
     return Status(
         config,
         until,
-        made,
+        released,
         tuple(pending(config, slots)),
         sum(
             c.part is not None and c.part.series == name and c.part.stage != RUNNING_TOTALS
@@ -94,7 +94,7 @@ def _seen(config: Config, until: dt.date, slots: Sequence[Slot], ledger: Ledger)
         ledger.spent,
         ledger.caps,
         privacy_statement(ledger.charges()),
-        tuple(place for _, place in made if not (place / MANIFEST).is_file()),
+        tuple(place for _, place in released if not (place / MANIFEST).is_file()),
         tuple(c for c in ledger.charges() if c.what == RUNNING_TOTALS and c.part and c.part.series == name),
         {Path(done.path): done.sha256 for done in finished.values() if done is not None},
         privacy_statement(published_charges(ledger)),

@@ -20,8 +20,13 @@ Charges may state the service days and the unit that they cover; then windows of
 
 A ledger is created when somebody asks for it, never because it is missing: a new one would forget what was spent.
 
-`amounts` are what is charged, `covers` for which days and unit, `windows` add it up for one person, `caps` limit it, `owner` is for whom, `chain` checks the entries and adds them up, `store` is the SQLite file that holds them,
-`snapshot` reads it without a trace, `locks` make identical requests wait for each other, `ledger` puts these together.
+| modules | what they do |
+|---|---|
+| charges | what is charged, for which days and unit, and to whom |
+| windows | what charges cost one person in windows of days, and the caps on that |
+| chain | entries, each checked against all before it, and their sum |
+| store | the SQLite file: durable, append-only, locked between processes, read without a trace |
+| ledger | the account, which puts these together |
 """
 
 from __future__ import annotations

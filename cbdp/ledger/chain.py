@@ -130,7 +130,7 @@ class LedgerState:
         return self.cap - self.spent
 
     def refuse(self, charge: Charge) -> None:
-        """Whether a charge may be made: `BudgetError` if it exceeds a cap."""
+        """Whether a charge may be made: `BudgetError` if it exceeds a cap. A privacy filter (Rogers, Roth, Ullman and Vadhan 2016)."""
         if not charge.amount.within(self.left):
             raise BudgetError(
                 f"a charge of {charge.amount} does not fit: {self.left} of the cap {self.cap} is left for {self.owner}; "
@@ -140,11 +140,11 @@ class LedgerState:
 
     def spending(self) -> dict[str, TotalSpent]:
         """What each data set has spent, in the order of their first charges."""
-        found: dict[str, TotalSpent] = {}
+        totals: dict[str, TotalSpent] = {}
         for charge in self.charges.values():
-            before = found.get(charge.dataset, TotalSpent())
-            found[charge.dataset] = before.with_charge(charge.amount, published=charge.id in self.finished)
-        return found
+            before = totals.get(charge.dataset, TotalSpent())
+            totals[charge.dataset] = before.with_charge(charge.amount, published=charge.id in self.finished)
+        return totals
 
     def following(self, event: str, **fields: str | int | bool) -> Row:
         """The row that would continue the chain. It is posted when it was read back from the file."""
@@ -178,21 +178,21 @@ class LedgerState:
             raise InputError(f"charge {charge.id!r} was already {self.closed[charge.id]}: reserve a new one")
 
     def _opened(self, entry: Entry) -> None:
-        found = Caps.read(entry.fields)
-        cap = found.total
-        if cap.nano <= 0 or not 0 <= cap.atto < ATTO_UNITS or any(nano <= 0 for _, nano in found.windows):
+        caps = Caps.read(entry.fields)
+        cap = caps.total
+        if cap.nano <= 0 or not 0 <= cap.atto < ATTO_UNITS or any(nano <= 0 for _, nano in caps.windows):
             raise broken_chain(
                 self.path,
                 entry.sequence,
-                f"invalid cap {found}: ε must be positive, δ at least 0 and below 1",
+                f"invalid cap {caps}: ε must be positive, δ at least 0 and below 1",
             )
-        if cap.currency not in SYMBOLS or found.fields() != _cap_fields(entry, found):
+        if cap.currency not in SYMBOLS or caps.fields() != _cap_fields(entry, caps):
             raise broken_chain(self.path, entry.sequence, "its caps are not written as a ledger writes them")
-        if cap.is_unlimited and not found.windows:
+        if cap.is_unlimited and not caps.windows:
             raise broken_chain(self.path, entry.sequence, "it sets no cap")
-        self.id, self.caps = entry.fields["ledger"], found
+        self.id, self.caps = entry.fields["ledger"], caps
         self.spent = Amount(currency=cap.currency)
-        self.windows = {days: WindowSums(days, cap.currency) for days, _ in found.windows}
+        self.windows = {days: WindowSums(days, cap.currency) for days, _ in caps.windows}
         self.owner = AccountOwner.of(entry.fields.get("dataset", ""), entry.fields.get("riders"))
 
     def _reserved(self, entry: Entry) -> None:
@@ -295,9 +295,9 @@ def _has_form(event: str, types: Mapping[str, type]) -> bool:
     return {name: kind for name, kind in types.items() if name not in further} in _EVENT_FORMS[event]
 
 
-def _cap_fields(entry: Entry, found: Caps) -> dict[str, str | int]:
+def _cap_fields(entry: Entry, caps: Caps) -> dict[str, str | int]:
     """The fields of an opening that state caps."""
-    names = ("cap_nano", "cap_atto", "currency", *_WINDOW_CAP_FORM, *found.fields())
+    names = ("cap_nano", "cap_atto", "currency", *_WINDOW_CAP_FORM, *caps.fields())
     return {name: entry.fields[name] for name in names if name in entry.fields}
 
 

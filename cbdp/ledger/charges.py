@@ -14,14 +14,13 @@ from cbdp.privacy.continual import MAX_PERIODS, STRATEGIES
 from cbdp.privacy.numbers import Number, positive, probability
 from cbdp.privacy.unit import Person, Unit
 
-# What a charge is for: the service days of its rows, the unit that its promise protects, the part of a series that it pays.
+# Scope: the service days of a charge's rows, the unit that its promise protects, the part of a series that it pays
 
 
 UNIT_PERIODS = ("release", "day", "week", "month")
 UNIT_TRIP, UNIT_REPLACED_TRIP, UNIT_PERSON = "trip", "trip replaced", "person"
-CALENDARS_WITHIN: Mapping[
-    str, tuple[str, ...]
-] = {  # calendar → periods of a unit that lie within one release; where these are days, each is a day
+# calendar → periods of a unit that lie within one release; where releases are of days, each is a day
+CALENDARS_WITHIN: Mapping[str, tuple[str, ...]] = {
     "": ("day",),
     "weekly": ("release", "day", "week"),
     "monthly": ("release", "day", "month"),
@@ -45,7 +44,7 @@ class ChargeScope:
     31
     """
 
-    unit: str  # TRIP, REPLACED or PERSON
+    unit: str  # UNIT_TRIP, UNIT_REPLACED_TRIP or UNIT_PERSON
     per: str = "release"
     max_trips: int = 0  # of a person; 0 for a trip
     first: dt.date | None = None  # None: any day
@@ -97,25 +96,25 @@ class ChargeScope:
     @classmethod
     def of_releases(cls, unit: Unit, first: dt.date, last: dt.date, calendar: str = "daily") -> ChargeScope:
         """Of the releases of a calendar between two days; one of a day protects one day of a person, whatever the unit calls it."""
-        found = cls.of(unit, first, last)
+        scope = cls.of(unit, first, last)
         if calendar != "daily":
-            return replace(found, calendar=calendar)
-        return replace(found, per="day") if found.unit == UNIT_PERSON else found
+            return replace(scope, calendar=calendar)
+        return replace(scope, per="day") if scope.unit == UNIT_PERSON else scope
 
     def fields(self) -> dict[str, str | int | bool]:
         """As an entry states it. What is as usual is left out, so that there is one way to write it."""
-        found: dict[str, str | int | bool] = {"unit": self.unit}
+        stated: dict[str, str | int | bool] = {"unit": self.unit}
         if self.unit == UNIT_PERSON:
-            found |= {"max_trips": self.max_trips, "per": self.per}
+            stated |= {"max_trips": self.max_trips, "per": self.per}
         if self.first and self.last:
-            found |= {"first": self.first.isoformat(), "last": self.last.isoformat()}
+            stated |= {"first": self.first.isoformat(), "last": self.last.isoformat()}
         if self.strategy:
-            found |= {"strategy": self.strategy, "periods": self.periods}
+            stated |= {"strategy": self.strategy, "periods": self.periods}
         if self.calendar:
-            found["calendar"] = self.calendar
+            stated["calendar"] = self.calendar
         if self.days:
-            found["days"] = self.days
-        return found | ({"apart": True} if self.apart else {})
+            stated["days"] = self.days
+        return stated | ({"apart": True} if self.apart else {})
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> ChargeScope | None:
@@ -128,10 +127,10 @@ class ChargeScope:
         per, most = fields.get("per", "release"), fields.get("max_trips", 0)
         sums = fields.get("strategy", ""), fields.get("periods", 0), fields.get("calendar", "")
         days = fields.get("days", "")
-        found = cls(fields["unit"], per, most, first, last, fields.get("apart", False), *sums, days)
-        if found.fields() != {n: v for n, v in fields.items() if n in SCOPE_FIELDS}:
+        scope = cls(fields["unit"], per, most, first, last, fields.get("apart", False), *sums, days)
+        if scope.fields() != {n: v for n, v in fields.items() if n in SCOPE_FIELDS}:
             raise InputError("it is not written as a ledger writes it")
-        return found
+        return scope
 
 
 @dataclass(frozen=True)
@@ -183,12 +182,12 @@ SCOPE_FIELDS: Mapping[str, type] = {
 PART_FIELDS: Mapping[str, type] = {"series": str, "version": int, "period": str, "stage": str, "shape": str}
 
 
-# What is charged: ε or ρ in whole units of 10⁻⁹ and δ in units of 10⁻¹⁸, so that sums are exact.
+# Amounts: ε or ρ in whole units of 10⁻⁹ and δ in units of 10⁻¹⁸, so that sums are exact
 
 
 PrivacyMeasure = Literal["epsilon", "rho"]
 SYMBOLS: dict[PrivacyMeasure, str] = {"epsilon": "ε", "rho": "ρ"}
-NANO_UNITS, ATTO_UNITS = 10**9, 10**18
+NANO_UNITS, ATTO_UNITS = 10**9, 10**18  # units in 1 of ε or ρ, and in 1 of δ
 UNLIMITED_UNITS = 10**30  # a total that no sum of charges comes near
 
 
@@ -213,8 +212,8 @@ class Amount:
         >>> print(Amount.charge("1/3"), Amount.charge(0.1), Amount.charge(2, "1e-6"), Amount.charge("0.3", currency="rho"))
         0.333333334 0.1 (2, δ 0.000001) ρ 0.045
         """
-        given = positive(epsilon)
-        return cls._up(given if currency == "epsilon" else given * given / 2, delta, currency)
+        loss = positive(epsilon)
+        return cls._up(loss if currency == "epsilon" else loss * loss / 2, delta, currency)
 
     @classmethod
     def charge_rho(cls, rho: Number, delta: Number = 0) -> Amount:
@@ -343,8 +342,8 @@ class FinishedCharge:
 class TotalSpent:
     """What charges add up to, and how much of it went to runs that were never published.
 
-    >>> made = TotalSpent(spent=Amount(nano=2 * 10**9), unpublished=Amount(nano=5 * 10**8), releases=3)
-    >>> str(made.spent), str(made.unpublished)
+    >>> total = TotalSpent(spent=Amount(nano=2 * 10**9), unpublished=Amount(nano=5 * 10**8), releases=3)
+    >>> str(total.spent), str(total.unpublished)
     ('2', '0.5')
     """
 
@@ -366,7 +365,7 @@ def decimal_text(units: int, digits: int) -> str:
     return f"{sign}{whole[:-digits]}.{whole[-digits:]}".rstrip("0").rstrip(".")
 
 
-# Whose privacy a ledger accounts for.
+# The owner: whose privacy a ledger accounts for
 
 
 @dataclass(frozen=True)
@@ -395,18 +394,18 @@ class AccountOwner:
     def __str__(self) -> str:
         return f"{'the riders' if self.riders else 'data set'} {self.name!r}"
 
-    def refusal_of(self, asked: AccountOwner) -> str:
+    def refusal_of(self, requested: AccountOwner) -> str:
         """Why a ledger of this owner cannot be charged for another, and what to do."""
         if self.riders:
             cure = f'if these trips are theirs, write riders = "{self.name}"; if not, name another ledger'
-        elif asked.riders:
+        elif requested.riders:
             cure = "name another ledger: one for riders holds all their data sets from its first charge on"
         else:
             cure = "name another ledger, or, where the same people ride in both, create one for their riders"
-        return f"belongs to {self}, not to {asked}: {cure}"
+        return f"belongs to {self}, not to {requested}: {cure}"
 
 
-# What a release costs in the currency of a ledger.
+# The price of a cost in the currency of a ledger
 
 
 def measure_of(cost: Cost) -> PrivacyMeasure:
@@ -414,7 +413,7 @@ def measure_of(cost: Cost) -> PrivacyMeasure:
 
 
 def reserve_arguments(cost: Cost) -> dict[str, Any]:
-    """What `Ledger.reserve` is told."""
+    """The arguments by which `Ledger.reserve` charges a cost."""
     return {"rho": cost.rho} if cost.currency == "rho" else {"epsilon": cost.epsilon, "delta": cost.delta}
 
 

@@ -1,4 +1,4 @@
-"""The account of some riders: created, charged before noise is drawn, told of what was released, verified."""
+"""The account of some riders: created, charged before noise is drawn, closed by a note of what was released, verified."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Ledger:
         self.path = store.path
         self._store = store
         self._dataset = dataset  # that charges are for
-        self._book = LedgerState(store.path)
+        self._state = LedgerState(store.path)
 
     @classmethod
     def open(
@@ -208,16 +208,16 @@ class Ledger:
     def verify(self) -> None:
         """Read everything from the start; raise `LedgerError` that names the first broken entry."""
         damage = self._store.damage()
-        book = LedgerState(self.path)
+        state = LedgerState(self.path)
         for row in self._store.rows():
-            book.post(row)
+            state.post(row)
         if damage is not None:
             raise LedgerError(f"the file of the ledger {self.path} is damaged: {damage}; {RESTORE_ADVICE}")
-        if not book.sequence:
+        if not state.sequence:
             raise _emptied(self.path)
-        if self._book.sequence:
+        if self._state.sequence:
             self._current()  # what this object has seen must still be there
-        self._book = book
+        self._state = state
 
     def reserve(
         self,
@@ -239,15 +239,15 @@ class Ledger:
         _required_text(request, "request")
         amount = self.price(epsilon, delta, rho=rho)
         charge = secrets.token_hex(16)
-        with self._writing() as book:
-            dataset = self._dataset or book.owner.name
-            book.refuse(Charge(charge, request, amount, what, "", dataset, covers, part))
+        with self._writing() as state:
+            dataset = self._dataset or state.owner.name
+            state.refuse(Charge(charge, request, amount, what, "", dataset, covers, part))
             further = (covers.fields() if covers else {}) | (part.fields() if part else {})
             if amount.currency != "epsilon":
                 further["currency"] = amount.currency
             entry = {"charge": charge, "request": request, "dataset": dataset, "what": what}
             self._store.append(
-                book.following("reserved", **entry, nano=amount.nano, atto=amount.atto, **further)
+                state.following("reserved", **entry, nano=amount.nano, atto=amount.atto, **further)
             )
         return self._current().charges[charge]
 
@@ -273,10 +273,10 @@ class Ledger:
         """Note that the charge's release is written and where; once per charge."""
         if len(sha256) != 64 or not set(sha256) <= set(string.hexdigits.lower()):
             raise InputError(f"sha256 is {sha256!r}: give 64 lower-case hexadecimal digits")
-        with self._writing() as book:
-            book.must_be_open(charge)
+        with self._writing() as state:
+            state.must_be_open(charge)
             self._store.append(
-                book.following("released", charge=charge.id, sha256=sha256, path=os.fsdecode(path))
+                state.following("released", charge=charge.id, sha256=sha256, path=os.fsdecode(path))
             )
         return self._current().finished[charge.id]
 
@@ -305,28 +305,28 @@ class Ledger:
         with exclusive_lock(self.path.with_name(f"{self.path.name}-lock-{digest[:16]}"), mode):
             yield
 
-    def _must_be_of(self, asked: AccountOwner) -> None:
+    def _must_be_of(self, requested: AccountOwner) -> None:
         owner = self._current().owner
-        if owner != asked:
-            raise InputError(f"the ledger {self.path} {owner.refusal_of(asked)}")
+        if owner != requested:
+            raise InputError(f"the ledger {self.path} {owner.refusal_of(requested)}")
 
     def _must_count(self, currency: PrivacyMeasure | None) -> None:
-        own = self.currency
-        if currency not in (None, own):
+        fixed = self.currency
+        if currency not in (None, fixed):
             raise InputError(
-                f"the ledger {self.path} counts {SYMBOLS[own]}, not {SYMBOLS[currency]}: the currency was fixed when it was created; "
-                f'write currency = "{own}", or name another ledger'
+                f"the ledger {self.path} counts {SYMBOLS[fixed]}, not {SYMBOLS[currency]}: the currency was fixed when it was created; "
+                f'write currency = "{fixed}", or name another ledger'
             )
 
-    def _must_have(self, asked: Caps, *, compare_delta: bool) -> None:
+    def _must_have(self, requested: Caps, *, compare_delta: bool) -> None:
         caps = self._current().caps
-        total = asked.total
+        total = requested.total
         if not compare_delta or total.currency != caps.total.currency:
             atto = total.atto if compare_delta else caps.total.atto
-            asked = Caps(Amount(total.nano, atto, caps.total.currency), asked.windows)
-        if asked != caps:
+            requested = Caps(Amount(total.nano, atto, caps.total.currency), requested.windows)
+        if requested != caps:
             raise InputError(
-                f"the cap of the ledger {self.path} is {caps}, not {asked}: it was fixed when the ledger was created; "
+                f"the cap of the ledger {self.path} is {caps}, not {requested}: it was fixed when the ledger was created; "
                 "leave the cap out, or give that one"
             )
 
@@ -337,18 +337,18 @@ class Ledger:
             yield self._current()
 
     def _current(self) -> LedgerState:
-        """The book with all entries that were added since it was last looked at."""
-        book = self._book
-        for row in self._store.rows(book.sequence):
-            if row[0] != book.sequence:
-                book.post(row)
-            elif row[3] != book.head:
+        """The state with all entries that were added since it was last looked at."""
+        state = self._state
+        for row in self._store.rows(state.sequence):
+            if row[0] != state.sequence:
+                state.post(row)
+            elif row[3] != state.head:
                 raise LedgerError(
                     f"entry {row[0]} of the ledger {self.path} was changed while it was open; {RESTORE_ADVICE}"
                 )
-        if book.sequence == 0:
+        if state.sequence == 0:
             raise _emptied(self.path)
-        return book
+        return state
 
 
 def _opening_entry(file: Path, owner: AccountOwner, caps: Caps | None) -> Row | None:

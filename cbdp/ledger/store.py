@@ -22,9 +22,6 @@ from pathlib import Path
 from cbdp.errors import InputError
 from cbdp.ledger.chain import RESTORE_ADVICE, LedgerError, Row
 
-# The SQLite file that holds a ledger: created whole, append-only by trigger, written durably. Proof: docs/proofs/ledger.md.
-
-
 # INSERT OR REPLACE fires no delete trigger, so the insert trigger itself refuses a number that is taken. For the same
 # reason no other column is UNIQUE: a conflict there would replace an older row silently.
 LEDGER_SCHEMA = {
@@ -123,8 +120,8 @@ class Store:
         """What SQLite finds wrong with the file, if anything; a changed schema is an error at once."""
         with readable_errors(self.path):
             _check_schema(self.connection, self.path)
-            [(found,), *_] = self.connection.execute("PRAGMA integrity_check(1)").fetchall()
-        return None if found == "ok" else str(found)
+            [(verdict,), *_] = self.connection.execute("PRAGMA integrity_check(1)").fetchall()
+        return None if verdict == "ok" else str(verdict)
 
 
 def check_name(file: Path) -> None:
@@ -307,14 +304,14 @@ def _is_ledger(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    found = dict(
+    statements = dict(
         connection.execute(
             "SELECT name, sql FROM sqlite_master WHERE type NOT IN ('table', 'index') OR name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         ).fetchall()
     )
-    for name in [*LEDGER_SCHEMA, *found]:
-        if found.get(name) != LEDGER_SCHEMA.get(name):
-            state = "is missing" if name not in found else "is not as it was created"
+    for name in [*LEDGER_SCHEMA, *statements]:
+        if statements.get(name) != LEDGER_SCHEMA.get(name):
+            state = "is missing" if name not in statements else "is not as it was created"
             raise LedgerError(
                 f"the ledger {path} is broken: {name!r} of its schema {state}; {RESTORE_ADVICE}"
             )
@@ -338,7 +335,7 @@ def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None
         return
 
 
-# A lock between processes that the system drops when its holder ends, however it ends.
+# Locks between processes, which the system drops when their holder ends, however it ends
 
 
 def exclusive_lock(file: Path, mode: int = OWNER_ONLY_MODE) -> AbstractContextManager[None]:
@@ -407,10 +404,10 @@ def _lock_error(file: Path, why: object) -> InputError:
     return InputError(f"cannot use the lock file {file}: {why}; check the permissions of its folder")
 
 
-# Reading a ledger without a trace: a copy in memory, made so that no file appears beside the original.
+# Reading without a trace: a copy in memory, made so that no file appears beside the original
 
 
-_MAX_TRIES = 50
+_MAX_TRIES = 50  # times that a file is read which others write meanwhile
 
 
 def snapshot_in_memory(file: Path) -> Store:
@@ -456,10 +453,10 @@ def _file_stamps(file: Path) -> _FileStamps:
     return stamps
 
 
-def _load_in_memory(file: Path, found: _FileStamps) -> sqlite3.Connection:
-    if found["-shm"]:
+def _load_in_memory(file: Path, stamps: _FileStamps) -> sqlite3.Connection:
+    if stamps["-shm"]:
         return _backup(f"{file.as_uri()}?mode=ro")
-    if not found["-wal"] or found["-wal"][0] == 0:
+    if not stamps["-wal"] or stamps["-wal"][0] == 0:
         return _backup(f"{file.as_uri()}?immutable=1")
     # SQLite must replay the log somewhere: on a copy of file and log
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,18 @@
-"""What charges cost one person in windows of service days: group privacy, running totals, caps, and statements of the worst case."""
+"""What charges cost one person in windows of consecutive service days: group privacy, running totals, caps, and statements of the worst case.
+
+The rule, proven in docs/explanation/series.md. Let a person's trips in a window be removed. A charge whose days do not touch the window costs nothing.
+One that does costs as many times its amount as periods of its unit (day, week, month, release) touch the window, by group
+privacy (Dwork and Roth 2014, Theorem 2.2; in ρ Bun and Steinke 2016, Proposition 1.9): m periods cost m·ε, and m²·ρ where ρ is counted, or m·ρ if
+the charge states that every table tells the periods apart. Charges add up. A period that the window cuts counts once for a person who has no other
+trips in it. For one who has, it counts twice: their trips in it are not removed but changed. That is the `strict` sum.
+
+A charge for running totals pays sums over many releases, measured one after the other. What a person does in some of them changes all sums together by no
+more than neighbouring columns of the strategy added up, which is less than m² times ρ: `ChargeScope.strategy` names the strategy, and
+`relative_cost_of_steps` works it out exactly.
+
+Where the unit is a trip, the person is one with one trip on every day. A charge that does not state its days may be about any
+of them; one that does not state its unit counts as one unit.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +42,7 @@ from cbdp.privacy.accounting import epsilon_of
 from cbdp.privacy.continual import STRATEGIES, Strategy
 from cbdp.privacy.numbers import Number, probability
 
-# What sums over the releases of a span cost a person: exactly, from the strategy and from how many periods of the unit lie in each release.
+# Running totals: exactly, from the strategy and from how many periods of the unit lie in each release
 #
 # A person with m_t periods of the unit in release t changes that release's table by a length of m_t · l2 at most, and sum i by Σ_t C_it m_t l2. So
 # all sums together cost at most `amount` · Σ_i (Σ_t C_it m_t)² / max_t Σ_i C_it² in ρ, and the same without squares in ε: `amount` is the case of one
@@ -63,18 +77,18 @@ def steps_touched(covers: ChargeScope, first: int, last: int, *, strict: bool = 
     """
     releases = range(release_of(covers, first), release_of(covers, last) + 1)
     if covers.unit != UNIT_PERSON or covers.per == "day":
-        held = dict.fromkeys(releases, 0)
+        days_by_release = dict.fromkeys(releases, 0)
         for day in range(first, last + 1):
-            held[release_of(covers, day)] += 1
-        found = [*held.values()]
+            days_by_release[release_of(covers, day)] += 1
+        steps = [*days_by_release.values()]
     else:  # a release is one period of the unit
-        found = [1] * len(releases)
+        steps = [1] * len(releases)
         for end, beyond in ((0, first - 1), (-1, last + 1)):
             if strict and _day_in_span(covers, beyond) and release_of(covers, beyond) == releases[end]:
-                found[end] = 2
-    if _has_gaps(covers) or len(found) > covers.periods:
-        return (max(found),) * min(len(found), covers.periods)
-    return tuple(found)
+                steps[end] = 2
+    if _has_gaps(covers) or len(steps) > covers.periods:
+        return (max(steps),) * min(len(steps), covers.periods)
+    return tuple(steps)
 
 
 def _day_in_span(covers: ChargeScope, day: int) -> bool:
@@ -108,16 +122,16 @@ def relative_cost_of_steps(
 
 @lru_cache(maxsize=4096)
 def _relative_cost(strategy: str, periods: int, steps: tuple[int, ...], currency: PrivacyMeasure) -> Fraction:
-    made, power = _strategy_of(strategy, periods), 2 if currency == "rho" else 1
-    starts = range(1 if _is_toeplitz(made) else periods - len(steps) + 1)
+    matrix, power = _strategy_of(strategy, periods), 2 if currency == "rho" else 1
+    starts = range(1 if _is_toeplitz(matrix) else periods - len(steps) + 1)
     weights = np.array(steps)
-    dearest = max(int(((made.rows[:, j : j + len(steps)] @ weights) ** power).sum()) for j in starts)
+    dearest = max(int(((matrix.rows[:, j : j + len(steps)] @ weights) ** power).sum()) for j in starts)
     return Fraction(dearest, _window_costs(strategy, periods, currency)[0])
 
 
-def _is_toeplitz(made: Strategy) -> bool:
+def _is_toeplitz(strategy: Strategy) -> bool:
     """Whether each column is the one before it, a row later: then later windows only lose rows, and the first one is the dearest."""
-    rows = made.rows
+    rows = strategy.rows
     return rows.shape[0] == rows.shape[1] and bool((rows[1:, 1:] == rows[:-1, :-1]).all())
 
 
@@ -141,36 +155,24 @@ def _strategy_of(name: str, periods: int) -> Strategy:
 @lru_cache(maxsize=16)
 def _window_costs(strategy: str, periods: int, currency: PrivacyMeasure) -> tuple[int, ...]:
     """What 1, 2, … days in a row cost, in units of the noise: `Strategy.change` of all windows at once, from sums of products of columns."""
-    made = _strategy_of(strategy, periods)
+    matrix = _strategy_of(strategy, periods)
     if currency == "rho":
-        products = np.pad(made.rows.T @ made.rows, ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
+        products = np.pad(matrix.rows.T @ matrix.rows, ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
         end = np.diag(products)
     else:
         products = np.zeros((periods + 1, periods + 1), dtype=np.int64)
-        end = np.pad(made.rows.sum(axis=0), (1, 0)).cumsum()
-    found = []
+        end = np.pad(matrix.rows.sum(axis=0), (1, 0)).cumsum()
+    costs = []
     for days in range(1, periods + 1):
         both = np.diag(products, days) + np.diag(products, -days) if currency == "rho" else 2 * end[:-days]
-        found.append(int((end[days:] + end[:-days] - both).max()))
-    return tuple(found)
+        costs.append(int((end[days:] + end[:-days] - both).max()))
+    return tuple(costs)
 
 
-# What charges cost one person in windows of consecutive service days.
-#
-# The rule, proven in docs/explanation/series.md. Let a person's trips in a window be removed. A charge whose days do not touch the window costs nothing.
-# One that does costs as many times its amount as periods of its unit (day, week, month, release) touch the window, by group
-# privacy: m periods cost m·ε, and m²·ρ where ρ is counted, or m·ρ if the charge states that every table tells the periods apart.
-# Charges add up. A period that the window cuts counts once for a person who has no other trips in it. For one who has, it counts twice:
-# their trips in it are not removed but changed. That is the `strict` sum.
-#
-# A charge for running totals pays sums over many releases, measured one after the other. What a person does in some of them changes all sums together by no
-# more than neighbouring columns of the strategy added up, which is less than m² times ρ: `Covers.strategy` says so, and `sums` works it out exactly.
-#
-# Where the unit is a trip, the person is one with one trip on every day. A charge that does not state its days may be about any
-# of them; one that does not state its unit counts as one unit.
+# Windows of days
 
 
-WINDOW_DAYS = (1, 7, 30, 365)  # days
+WINDOW_DAYS = (1, 7, 30, 365)  # days of the windows that statements are about
 MIN_DAYS_PER_PERIOD = {"day": 1, "week": 7, "month": 28}  # days of the shortest period
 
 
@@ -317,13 +319,13 @@ class WindowSums:
             once = cost_in_days(charge, first, last)
             yield from ((start, once) for start in starts)
             return
-        known: dict[Hashable, Amount] = {}
+        costs: dict[Hashable, Amount] = {}
         for start in starts:
             inside = max(first, start), min(last, start + self.days - 1)
             alike = _window_shape(charge.covers, *inside, strict=self.strict)
-            if alike not in known:
-                known[alike] = cost_in_days(charge, *inside, strict=self.strict)
-            yield start, known[alike]
+            if alike not in costs:
+                costs[alike] = cost_in_days(charge, *inside, strict=self.strict)
+            yield start, costs[alike]
 
 
 def _window_shape(covers: ChargeScope | None, first: int, last: int, *, strict: bool) -> Hashable:
@@ -334,10 +336,10 @@ def _window_shape(covers: ChargeScope | None, first: int, last: int, *, strict: 
 
 
 def window_sums(charges: Iterable[Charge], days: int, *, strict: bool = False) -> WindowSums:
-    found = WindowSums(days, strict=strict)
+    sums = WindowSums(days, strict=strict)
     for charge in charges:
-        found.add(charge)
-    return found
+        sums.add(charge)
+    return sums
 
 
 def total_cost(charges: Iterable[Charge]) -> Amount:
@@ -364,7 +366,7 @@ def _days_spanned(charge: Charge) -> tuple[int, int]:
     return charge.covers.first.toordinal(), charge.covers.last.toordinal()
 
 
-# How much may be spent: in all, and for one person in any window of so many days.
+# Caps: how much may be spent, in all and for one person in any window of so many days
 
 
 TOTAL_CAP = "total"
@@ -392,12 +394,12 @@ class Caps:
         """From a number, or a table like {"total": 10, "per_day": 1, "per_30_days": 5}; without a total there is none."""
         if not isinstance(cap, Mapping):
             return cls(Amount.limit(cap, delta, currency=currency))
-        known = [TOTAL_CAP, *CAP_WINDOW_DAYS]
+        names = [TOTAL_CAP, *CAP_WINDOW_DAYS]
         for name in cap:
-            if name not in known:
-                raise InputError(f"cap has no {name!r}: {did_you_mean(name, known)}")
+            if name not in names:
+                raise InputError(f"cap has no {name!r}: {did_you_mean(name, names)}")
         if not cap:
-            raise InputError(f"cap is an empty table: give at least one of {', '.join(known)}")
+            raise InputError(f"cap is an empty table: give at least one of {', '.join(names)}")
         total = Amount.unlimited(delta, currency=currency)
         if TOTAL_CAP in cap:
             total = Amount.limit(cap[TOTAL_CAP], delta, currency=currency)
@@ -408,12 +410,12 @@ class Caps:
 
     def fields(self) -> dict[str, str | int]:
         """As the first entry of a ledger states them. In an ε-ledger with a total alone it is as it always was."""
-        found: dict[str, str | int] = {"cap_atto": self.total.atto}
+        stated: dict[str, str | int] = {"cap_atto": self.total.atto}
         if not self.total.is_unlimited:
-            found["cap_nano"] = self.total.nano
+            stated["cap_nano"] = self.total.nano
         if self.total.currency != "epsilon":
-            found["currency"] = self.total.currency
-        return found | {f"cap_{days}_nano": nano for days, nano in self.windows}
+            stated["currency"] = self.total.currency
+        return stated | {f"cap_{days}_nano": nano for days, nano in self.windows}
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> Caps:
@@ -452,7 +454,7 @@ def check_windows(caps: Caps, sums: Mapping[int, WindowSums], charge: Charge) ->
             raise BudgetError(_cap_error(caps, sums, charge, days, start))
 
 
-def check_together(caps: Caps, before: Iterable[Charge], wanted: Iterable[Charge]) -> None:
+def check_together(caps: Caps, before: Iterable[Charge], planned: Iterable[Charge]) -> None:
     """Refuse several charges that fit one by one, but not one after the other."""
     sums = {days: WindowSums(days, caps.total.currency) for days, _ in caps.windows}
     spent = Amount(currency=caps.total.currency)
@@ -460,7 +462,7 @@ def check_together(caps: Caps, before: Iterable[Charge], wanted: Iterable[Charge
         spent += charge.amount
         for one in sums.values():
             one.add(charge)
-    for charge in wanted:
+    for charge in planned:
         spent += charge.amount
         if not spent.within(caps.total):
             raise BudgetError(
@@ -501,14 +503,14 @@ def _next_day_allowed(caps: Caps, sums: Mapping[int, WindowSums], charge: Charge
     return "it fits on no other day: ask for less"
 
 
-# What all releases together cost one person: statements that follow from the charges of a ledger alone.
+# Statements of what all releases together cost one person, from the charges of a ledger alone.
 #
 # For every window of 1, 7, 30 and 365 consecutive service days, and for all days together, the worst case over all windows and all
-# persons: pure ε (the sum), and (ε, δ) by zero-concentrated accounting. `cbdp.ledger.windows` has the rule, docs/explanation/series.md the
-# proof. The statement is about adding or removing what a person did. Telling two ways of travelling apart is two such steps.
+# persons: pure ε (the sum), and (ε, δ) by zero-concentrated accounting. The statement is about adding or removing what a person did.
+# Telling two ways of travelling apart is two such steps.
 
 
-STATEMENT_DELTA = Fraction(1, 10**6)
+STATEMENT_DELTA = Fraction(1, 10**6)  # δ at which a statement is made, unless another is chosen
 
 
 @dataclass(frozen=True)
@@ -561,18 +563,18 @@ def privacy_statement(
     charges: Iterable[Charge], delta: Number = STATEMENT_DELTA, *, windows: Sequence[int] = WINDOW_DAYS
 ) -> PrivacyStatement:
     """The worst case for one person, from the charges of one ledger."""
-    every, given = list(charges), probability(delta)
+    every, exact_delta = list(charges), probability(delta)
     currency: PrivacyMeasure = every[0].amount.currency if every else "epsilon"
     as_rho = [replace(charge, amount=_amount_in_rho(charge.amount)) for charge in every]
-    found = []
+    cases = []
     for days in windows:
         amount, start = window_sums(every, days).worst()
         strict = window_sums(every, days, strict=True).worst()[0]
         rho = window_sums(as_rho, days, strict=True).worst()[0]
-        found.append(_worst_case(days, amount, strict, start, rho, given))
+        cases.append(_worst_case(days, amount, strict, start, rho, exact_delta))
     total = total_cost(every)
-    found.append(_worst_case(None, total, total, None, total_cost(as_rho), given))
-    return PrivacyStatement(currency, tuple(found), tuple(_reader_notes(every)))
+    cases.append(_worst_case(None, total, total, None, total_cost(as_rho), exact_delta))
+    return PrivacyStatement(currency, tuple(cases), tuple(_reader_notes(every)))
 
 
 def _amount_in_rho(amount: Amount) -> Amount:

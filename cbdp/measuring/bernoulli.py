@@ -1,4 +1,11 @@
-"""Bernoulli(exp(−x)) exactly (after Canonne, Kamath and Steinke 2020), and the exponential mechanism by rejection with it."""
+"""PRIVATE. Bernoulli(exp(−x)) exactly, many at once, and the exponential mechanism by rejection with it.
+
+As Algorithm 1 of Canonne, Kamath and Steinke (2020), which tosses coins of rational probability instead; here a uniform real U, revealed word by word, is
+compared with exp(−x). A float of exp(−x) decides where U's first word is further from it than one part in a million: no library is as wrong as
+that. Where it is nearer, x is worked out as a fraction, exp(−x) is enclosed by integers (`cbdp.measuring.inverse_cdf`), and words are drawn until U
+is certain to lie on one side. As exp(−x) is irrational for every fraction x > 0 (Lindemann), that ends. The word size changes the speed and
+never the law.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +22,7 @@ from cbdp.measuring.inverse_cdf import compiled_on_use, exp_minus
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, PrivateQuantile, selection_exponents
 
-# Coins that show heads with probability exp(−x) exactly, many at once.
-#
-# A coin compares a uniform real U, revealed word by word, with exp(−x). A float of exp(−x) decides where U's first word is further from it
-# than one part in a million: no library is as wrong as that. Where it is nearer, x is worked out as a fraction, exp(−x) is enclosed
-# by integers (`cbdp.measuring.inverse_cdf`), and words are drawn until U is known to lie on one side. As exp(−x) is irrational for every
-# fraction x > 0, that ends. The word size changes the speed and never the law.
-
-
-MAX_FLOAT_ERROR = 2.0**-20  # how far off a float may be
+MAX_FLOAT_ERROR = 2.0**-20  # relative error that a float of exp(−x) may have
 
 
 def compare_words(x: Floats, words: NDArray[Any], full: float, out: NDArray[np.int8]) -> int:
@@ -74,16 +73,16 @@ def _word_below_exp(word: int, x: Fraction, word_bits: int, entropy: Entropy) ->
         bits += word_bits
 
 
-# PRIVATE. `max_trips` drawn by the exponential mechanism from how many trips persons have: exactly, with fractions and certified coins.
+# `max_trips` drawn by the exponential mechanism from how many trips persons have
 
 
-WORD_BITS = 64
+WORD_BITS = 64  # bits of the words that candidates and coins are drawn from
 
 
 def exponential_mechanism(
     bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int], entropy: Entropy
 ) -> int:
-    """A candidate: one is named at random, and taken if a coin that shows heads with probability exp(−x) says so; else another is named.
+    """A candidate (McSherry and Talwar 2007): one is named at random, and taken if a coin that shows heads with probability exp(−x) says so; else another is named.
 
     Proof: docs/proofs/quantile.md.
     """

@@ -26,9 +26,6 @@ from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.privacy.numbers import Number
 from cbdp.privacy.unit import feature_sensitivity
 
-# Where ε is spent: exact counts in, noisy answers out. The last step left of the wall.
-
-
 Backend = Literal["cbdp", "opendp"]
 
 MAX_DENSE_TRIP_TYPES = (
@@ -70,29 +67,30 @@ def measure(
     check_universe(counts, features.universe)
     source = entropy or SystemEntropy()
     kind = NOISE_DISTRIBUTIONS.get(law)
-    given = allocate(features, _amount_spent(kind, epsilon, rho), budget, only)
+    shares = allocate(features, _amount_spent(kind, epsilon, rho), budget, only)
     large = features.universe.size > MAX_DENSE_TRIP_TYPES if sparse is None else sparse
     laws = {
-        name: kind.costing(e, feature_sensitivity(features, name, counts.unit)) for name, e in given.items()
+        name: kind.calibrate(e, feature_sensitivity(features, name, counts.unit))
+        for name, e in shares.items()
     }
     if backend != "cbdp":
-        _check_backend(backend, law, entropy, large and SINGLETON in given)
-    if large and SINGLETON in given:
-        return _thresholded_answer(counts, features, given, laws, source)
+        _check_backend(backend, law, entropy, large and SINGLETON in shares)
+    if large and SINGLETON in shares:
+        return _thresholded_answer(counts, features, shares, laws, source)
     return [
         noisy_counts(name, counts.of(features, name), laws[name], e, source, backend)
-        for name, e in given.items()
+        for name, e in shares.items()
     ]
 
 
 def _amount_spent(kind: type[NoiseDistribution], epsilon: Number | None, rho: Number | None) -> Number:
     """What is spent, in the currency of the law."""
-    given, other = (epsilon, rho) if kind.currency == "epsilon" else (rho, epsilon)
-    if given is None or other is not None:
+    amount, other = (epsilon, rho) if kind.currency == "epsilon" else (rho, epsilon)
+    if amount is None or other is not None:
         raise InputError(
             f"noise of law {kind.name!r} is paid for in {kind.currency}: give {kind.currency} and nothing else"
         )
-    return given
+    return amount
 
 
 def cost_argument(law: NoiseDistribution, share: Fraction | None) -> dict[str, Any]:
@@ -147,24 +145,26 @@ def noisy_counts(
 def _thresholded_answer(
     counts: Counts,
     features: FeatureDag,
-    given: dict[str, Fraction],
+    shares: dict[str, Fraction],
     laws: dict[str, NoiseDistribution],
     source: Entropy,
 ) -> list[NoisyAnswer]:
     cell = features.cells.partition.element_of(counts.universe.unrank_codes(counts.index))
-    held = np.zeros(features.cells.size, dtype=np.int64)
-    np.add.at(held, cell, counts.value)
+    cell_counts = np.zeros(features.cells.size, dtype=np.int64)
+    np.add.at(cell_counts, cell, counts.value)
     answers: list[NoisyAnswer] = []
-    for name, share in given.items():
+    for name, share in shares.items():
         if name != SINGLETON:
             truth = np.zeros(features.size(name), dtype=np.int64)
-            np.add.at(truth, features.cells.element_of_cell[name], held)
+            np.add.at(truth, features.cells.element_of_cell[name], cell_counts)
             answers.append(noisy_counts(name, truth, laws[name], share, source))
-    answers.append(SparseThresholdedAnswer(counts, cell, features, laws[SINGLETON], source, given[SINGLETON]))
+    answers.append(
+        SparseThresholdedAnswer(counts, cell, features, laws[SINGLETON], source, shares[SINGLETON])
+    )
     return answers
 
 
-# OpenDP's samplers as an independent source of the same noise.
+# OpenDP's samplers, as an independent source of the same noise
 
 
 def sample_opendp(law: NoiseDistribution, n: int) -> Ints:
@@ -197,16 +197,16 @@ def _import_opendp() -> Any:
     return dp
 
 
-# Sums over the periods of a series with noise, each measured when its last period is over. Here privacy is spent.
+# Sums over the periods of a series, each measured when its last period is over
 
 
-MAX_ABSOLUTE_SUM = 2**62  # sums stay far from the ends of 64 bits
+MAX_ABSOLUTE_SUM = 2**62  # trips: sums stay far from the ends of 64 bits
 
 
 def measure_sums(
     strategy: Strategy, tables: Sequence[Ints], law: NoiseDistribution, entropy: Entropy
 ) -> Ints:
-    """The noisy sums that end in the last of these periods: a row for each, a column for each count of the table.
+    """The noisy sums that end in the last of these periods (the matrix mechanism, Li and others 2010): a row for each, a column for each count of the table.
 
     `tables` are the true counts of every period so far, the oldest first. Sums and noise are whole numbers, so nothing is rounded.
 
@@ -214,11 +214,11 @@ def measure_sums(
     """
     if not 0 < len(tables) <= strategy.periods:
         raise InputError(f"{len(tables)} periods of a strategy for {strategy.periods}: start a new one")
-    held = np.array([np.asarray(t, dtype=np.int64) for t in tables])
-    asked = strategy.asked(len(tables) - 1)[:, : len(tables)]
-    largest = int(asked.sum(axis=1).max(initial=0)) * int(np.abs(held).max(initial=0))
+    counts = np.array([np.asarray(t, dtype=np.int64) for t in tables])
+    coefficients = strategy.rows_ending_in(len(tables) - 1)[:, : len(tables)]
+    largest = int(coefficients.sum(axis=1).max(initial=0)) * int(np.abs(counts).max(initial=0))
     if largest > MAX_ABSOLUTE_SUM:
         raise InputError(f"sums of up to {largest:,} do not fit in 64 bits: count shorter periods")
-    noise = sampler_of(law).sample(asked.shape[0] * held.shape[1], entropy)
-    made: Ints = asked @ held + noise.reshape(asked.shape[0], held.shape[1])
-    return made
+    noise = sampler_of(law).sample(coefficients.shape[0] * counts.shape[1], entropy)
+    noisy_sums: Ints = coefficients @ counts + noise.reshape(coefficients.shape[0], counts.shape[1])
+    return noisy_sums

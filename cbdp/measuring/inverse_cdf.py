@@ -1,4 +1,10 @@
-"""Exact inverse-CDF sampling: thresholds whose binary digits are proven by integer interval arithmetic, tables that look words up, and a radix sampler."""
+"""Exact inverse-CDF sampling: thresholds whose binary digits are proven by integer interval arithmetic, tables that look words up, and a radix sampler.
+
+A real x, like 1 − exp(−3/7), is held as an *enclosure*: integers lo and hi with lo ≤ 2^bits · x ≤ hi, every operation rounding outwards. No float takes
+part. The first k digits of x are certain as soon as lo and hi agree on them; if they do not, everything is computed again with more bits. That ends,
+because no x we meet is a dyadic fraction: each is a non-constant rational function of exp(−s) with s > 0 rational, which is transcendental (Lindemann),
+so x is irrational. A word is looked up by a guide table (Chen and Asau 1974).
+"""
 
 from __future__ import annotations
 
@@ -16,12 +22,7 @@ from numpy.typing import NDArray
 from cbdp.arrays import Ints
 from cbdp.privacy.entropy import Entropy
 
-# Certified thresholds: the binary digits of numbers like 1 − exp(−3/7), computed with integers and proven.
-#
-# A real x is held as an *enclosure*: integers lo and hi with lo ≤ 2^bits · x ≤ hi, every operation rounding outwards.
-# No float takes part. The first k digits of x are certain as soon as lo and hi agree on them; if they do not, everything
-# is computed again with more bits. That ends, because no x we meet is a dyadic fraction: each is a non-constant rational
-# function of exp(−s) with s > 0 rational, which is transcendental (Lindemann), so x is irrational.
+# Enclosures and thresholds
 
 
 class ThresholdSource(Protocol):
@@ -39,7 +40,7 @@ class ThresholdSource(Protocol):
         ...
 
 
-# An enclosure of r^n for a fixed 0 < r < 1, from n ≥ 0 and the bits wanted.
+# an enclosure of r^n for a fixed 0 < r < 1, from n ≥ 0 and the number of bits
 EnclosedPowers = Callable[[int, int], "Enclosure"]
 
 
@@ -115,7 +116,7 @@ def powers_of_exp(rate: Fraction) -> EnclosedPowers:
 
 
 def powers_of_real(real: Callable[[int], Enclosure]) -> EnclosedPowers:
-    """The powers of a number r in (0, 1) that is given by its enclosures."""
+    """The powers of a number r in (0, 1), by its enclosures."""
 
     def power(n: int, bits: int) -> Enclosure:
         work = bits + n.bit_length() + 16
@@ -135,9 +136,9 @@ def certain_floors(enclose: Callable[[int], Sequence[Enclosure]], bits: int) -> 
     """The integers ⌊2^bits · x⌋ of enclosed numbers: enclosed ever more closely until all are certain. Proof: docs/proofs/thresholds.md."""
     guard = 64
     while True:
-        found = [x.floor(bits) for x in enclose(bits + guard)]
-        sure = [x for x in found if x is not None]
-        if len(sure) == len(found):
+        floors = [x.floor(bits) for x in enclose(bits + guard)]
+        sure = [x for x in floors if x is not None]
+        if len(sure) == len(floors):
             return sure
         guard *= 2
 
@@ -170,9 +171,9 @@ class Thresholds:
         """The integer ⌊2^bits · T_i⌋ of one threshold, however many bits are asked for."""
         guard = 64
         while True:
-            found = self._enclose_one(i, bits + guard).floor(bits)
-            if found is not None:
-                return found
+            prefix = self._enclose_one(i, bits + guard).floor(bits)
+            if prefix is not None:
+                return prefix
             guard *= 2
 
     def _enclose_one(self, i: int, bits: int) -> Enclosure:
@@ -204,24 +205,22 @@ class Thresholds:
         return (r + self.power(self.step, bits)).share_of(one + r)
 
 
-# Functions that numba compiles when they are first needed.
+# Tables and digits. `cbdp.measuring.samplers.laplace` says why draws are exact.
 
 
 @cache
 def compiled_on_use(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, compiled by numba when it is first needed."""
     from numba import njit  # slow to import, and reading a release needs no noise
 
     compiled: Callable[..., Any] = njit(cache=True, nogil=True)(function)
     return compiled
 
 
-# Exact draws from tables of certified thresholds: the machinery behind `cbdp.measuring.samplers.laplace`, whose text says why it is exact.
-
-
 MAX_MAGNITUDE = 2**62  # the magnitude at which samples saturate
-DEFAULT_RADIX = 4096  # the base of the digits unless told otherwise, and the most entries of a table
+DEFAULT_RADIX = 4096  # the base of the digits, and the most entries of a table
 SAMPLES_PER_PASS = 2**16  # samples per pass: words, outcomes and table stay in the processor's cache
-GUIDE_BITS = 12
+GUIDE_BITS = 12  # leading bits of a word by which the guide is entered: a table of 16 KiB
 
 
 def lookup_words(
@@ -255,7 +254,9 @@ def gaps_to_positions(gaps: Ints, start: int, end: int, out: Ints) -> tuple[int,
         if gap >= end - position:
             return hits, end
         position += gap
-        if gap < MAX_MAGNITUDE:  # a saturated gap says only that the first LIMIT positions hold no hit
+        if (
+            gap < MAX_MAGNITUDE
+        ):  # a saturated gap says only that the first MAX_MAGNITUDE positions hold no hit
             out[hits] = position
             hits += 1
             position += 1
@@ -310,10 +311,10 @@ class InverseCdfTable:
         return first
 
     def _prefix(self, i: int, bits: int) -> int:
-        found = self.deeper.get((i, bits))
-        if found is None:
-            found = self.deeper[i, bits] = self.thresholds.prefix(i, bits)
-        return found
+        prefix = self.deeper.get((i, bits))
+        if prefix is None:
+            prefix = self.deeper[i, bits] = self.thresholds.prefix(i, bits)
+        return prefix
 
 
 @dataclass(frozen=True, eq=False)

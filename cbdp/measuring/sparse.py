@@ -1,4 +1,6 @@
-"""Noise on every trip type of a universe too large to enumerate: only what exceeds a floor is ever drawn.
+"""PRIVATE. Noise on every trip type of a universe too large to enumerate: only what exceeds a floor is ever drawn.
+
+As the threshold filter of Cormode, Procopiuc, Srivastava and Tran (2012), whose floor may be lowered here.
 
 Each of the |U| noisy counts is *defined*, independent of the others, and revealed from the top down. A floor per cell says
 how far: the types whose noisy count exceeds it are known, with their counts; of the others it is known that they do not.
@@ -25,10 +27,9 @@ from cbdp.privacy.measurement import ALL_REVEALED_THRESHOLD, Measurement
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp_features.universe import is_member
 
-ALL_HIDDEN_THRESHOLD = (
-    2**61
-)  # the floor of a cell of which nothing is revealed; noisy counts beyond it, or not above BOTTOM, are cut
-MAX_DRAWN_AT_ONCE = 2**29  # survivors that may be drawn at once
+# the floor of a cell of which nothing is revealed; noisy counts beyond it, or not above ALL_REVEALED_THRESHOLD, are cut
+ALL_HIDDEN_THRESHOLD = 2**61
+MAX_DRAWN_AT_ONCE = 2**29  # noisy counts above a floor that may be expected of one draw: 4 GiB
 
 
 class SparseThresholdedAnswer:

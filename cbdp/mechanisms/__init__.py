@@ -61,7 +61,7 @@ def load(folder: str | Path, verify: bool = True) -> Release:
     from dataclasses import replace
 
     release = load_folder(folder, verify)
-    return replace(release, again=lambda held: of(release).again(held))
+    return replace(release, again=lambda groupings: of(release).again(groupings))
 
 
 __all__ = [

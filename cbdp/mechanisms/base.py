@@ -1,4 +1,4 @@
-"""A mechanism run again, on trips as they may be: what intervals about the estimate are made with."""
+"""What all mechanisms share: features and ε in the constructor, `measure` and `finish`, a recipe, and replicates for intervals."""
 
 from __future__ import annotations
 
@@ -39,47 +39,6 @@ from cbdp.privacy.numbers import positive, probability
 from cbdp.privacy.unit import Sensitivity, feature_sensitivity, unit_of
 from cbdp.release import Release
 from cbdp.release.serialization import Recipe, TableNoise, setting_from_json, setting_to_json
-
-MAX_CACHED_TYPES = 2**25  # trip types, of all runs together, up to which runs are kept for the next question
-
-PosteriorReplicate = tuple[tuple[Ints, Ints], Release]
-
-# those on trips as they may be, as long as somebody holds the estimate: a release that is given stops or words keeps it
-_posterior_replicates: WeakKeyDictionary[Estimate, dict[int, PosteriorReplicate]] = WeakKeyDictionary()
-
-
-@dataclass(frozen=True)
-class ReplicateRuns:
-    """Runs from seeds. Each is made once for a release, however many questions are asked."""
-
-    mechanism: Mechanism
-    release: Release
-
-    def likely(self, seed: int) -> PosteriorReplicate:
-        """Trips drawn from what the noisy answers leave possible, and a release of them."""
-        assert self.release.estimate is not None
-        kept = _posterior_replicates.setdefault(self.release.estimate, {})
-        if seed in kept:
-            return kept[seed]
-        universe, estimator = self.release.features.universe, self.release.recipe.estimator
-        answers = [*self.release.measurements, *exact_answers(self.release.recipe.public)]
-        counts = ESTIMATORS.installed(estimator).drawn(
-            self.release.features, answers, self.release.prior, seed
-        )
-        index = np.flatnonzero(counts)
-        trips = index, counts[index]
-        made = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)
-        if (len(kept) + 1) * universe.size <= MAX_CACHED_TYPES:
-            kept[seed] = made
-        return made
-
-    def further(self, seed: int) -> PosteriorReplicate:
-        """The same, in the place of the release the run from this seed: it is kept with that run."""
-        return ReplicateRuns(self.mechanism, self.likely(seed)[1]).likely(seed)
-
-
-# What all mechanisms share: features and ε in the constructor, trips in, a release out.
-
 
 SETTINGS_IN_FILES = ("prior", "running")  # settings that a release holds in files of their own
 SETTINGS_IN_MANIFEST = ("features", "epsilon", "unit")  # what a manifest says elsewhere
@@ -150,8 +109,8 @@ class Mechanism(ABC):
     @property
     def amount(self) -> Fraction:
         """What is shared among the answers, in that currency."""
-        made: Fraction = self.epsilon
-        return made
+        amount: Fraction = self.epsilon
+        return amount
 
     def change(self, feature: str) -> Sensitivity:
         """How much one unit can change the counts of a measured feature."""
@@ -191,18 +150,18 @@ class Mechanism(ABC):
     @classmethod
     def from_recipe(cls, release: Release) -> Self:
         """The mechanism that made a release."""
-        known = {f.name for f in fields(cls)}
+        names = {f.name for f in fields(cls)}
         settings = {
             n: setting_from_json(v)
             for n, v in release.recipe.settings.items()
-            if n in known and n not in (*SETTINGS_IN_FILES, *SETTINGS_IN_MANIFEST)
+            if n in names and n not in (*SETTINGS_IN_FILES, *SETTINGS_IN_MANIFEST)
         }
-        if "prior" in known:
+        if "prior" in names:
             settings["prior"] = release.prior
             if release.prior is None and release.recipe.settings.get("prior") is not None:
                 raise InputError("the release does not hold the public weights that entered its estimate")
         cost, beside = release.claim.cost, Fraction(0)
-        if "running" in known and release.running is not None:
+        if "running" in names and release.running is not None:
             settings["running"] = release.running.steered
             beside = sum((one.amount for one in release.running.steered.values()), Fraction(0))
         epsilon = None if cost.currency == "rho" else cost.epsilon - beside  # the settings hold ρ and δ
@@ -243,8 +202,8 @@ class Mechanism(ABC):
             )
         universe = self.features.universe
         counts = count(trips, universe, columns=columns, unit=self.unit, clock=clock, entropy=entropy)
-        made = self.finished(self.measure(counts, entropy), entropy)
-        return replace(made, secure=entropy.secure, again=self.again)
+        release = self.finished(self.measure(counts, entropy), entropy)
+        return replace(release, secure=entropy.secure, again=self.again)
 
     def made(
         self, index: Ints, value: Ints, measurements: Sequence[Measurement] = (), **more: Any
@@ -260,22 +219,22 @@ class Mechanism(ABC):
         self, release: Release, confidence: float = 0.9, *, features: Sequence[str] | None = None
     ) -> Mapping[str, Interval]:
         """An interval for every count of the features (all but `singleton`) that have any; no privacy is spent."""
-        self._check_made(release)
+        self._check_same_mechanism(release)
         return intervals(release, confidence, features=features)
 
     def again(self, release: Release) -> ReplicateRuns:
         """Runs of this mechanism in the place of the one that made a release: no privacy is spent."""
-        self._check_made(release)
+        self._check_same_mechanism(release)
         return ReplicateRuns(self, release)
 
-    def _check_made(self, release: Release) -> None:
-        own, made = self.claim(), release.claim
+    def _check_same_mechanism(self, release: Release) -> None:
+        promised, stated = self.claim(), release.claim
         # what it promises may differ: a simulation that was saved promises nothing
-        same = (made.unit, made.cost) == (own.unit, own.cost)
+        same = (stated.unit, stated.cost) == (promised.unit, promised.cost)
         if release.mechanism != self.name or not same:
             raise InputError(
                 f"the release was made by {release.mechanism!r} ({release.claim}), this mechanism is {self.name!r} "
-                f"({own}): use the one that made it"
+                f"({promised}): use the one that made it"
             )
         if self.features.sizes != release.features.sizes:
             raise InputError(
@@ -283,7 +242,8 @@ class Mechanism(ABC):
             )
 
 
-# Mechanisms whose noise may have either law: geometric, paid for in pure ε, or discrete Gaussian, paid for in ρ and stated as (ε, δ).
+# Additive noise of either distribution: discrete Laplace, paid for in ε, or discrete Gaussian, paid for in ρ (Bun and Steinke 2016) and stated as
+# (ε, δ) by Corollary 13 of Canonne, Kamath and Steinke 2020
 
 
 DEFAULT_DELTA = Fraction(1, 10**6)  # at which ρ is stated unless told otherwise
@@ -310,15 +270,17 @@ class AdditiveNoiseMechanism(Mechanism):
 
     @property
     def amount(self) -> Fraction:
-        made: Fraction = self.rho if self.currency == "rho" else self.epsilon
-        return made
+        amount: Fraction = self.rho if self.currency == "rho" else self.epsilon
+        return amount
 
     @property
     def recipe(self) -> Recipe:
-        made = super().recipe
+        recipe = super().recipe
         if self.currency == "rho":
-            return made
-        return replace(made, settings={n: v for n, v in made.settings.items() if n not in ("rho", "delta")})
+            return recipe
+        return replace(
+            recipe, settings={n: v for n, v in recipe.settings.items() if n not in ("rho", "delta")}
+        )
 
     def settle(self) -> None:
         sampler_of(self.law_kind(1))  # refuses a law that is never drawn
@@ -358,14 +320,14 @@ class AdditiveNoiseMechanism(Mechanism):
         """The same mechanism with the other law, for the same ε and δ; pure ε needs no δ."""
         cost = self.claim().cost
         if self.currency == "rho":
-            given: dict[str, Any] = {
+            settings: dict[str, Any] = {
                 "law": DiscreteLaplace.name,
                 "epsilon": cost.epsilon,
                 "rho": None,
                 "delta": None,
             }
         else:
-            given = {
+            settings = {
                 "law": DiscreteGaussian.name,
                 "epsilon": cost.epsilon,
                 "rho": None,
@@ -373,10 +335,10 @@ class AdditiveNoiseMechanism(Mechanism):
             }
         budget = getattr(self, "budget", None)
         if isinstance(budget, Mapping):
-            plain = replace(self, budget="uniform", **given)  # type: ignore[call-arg]
+            plain = replace(self, budget="uniform", **settings)  # type: ignore[call-arg]
             parts = {name: Fraction(share) / self.amount * plain.amount for name, share in budget.items()}
-            given["budget"] = parts
-        return replace(self, **given)
+            settings["budget"] = parts
+        return replace(self, **settings)
 
     def paid(self) -> dict[str, Any]:
         """What is spent, under the name of its currency."""
@@ -392,4 +354,45 @@ class AdditiveNoiseMechanism(Mechanism):
 
     def noise_for(self, feature: str, share: Fraction) -> NoiseDistribution:
         """The noise that a share buys for a measured feature."""
-        return self.law_kind.costing(share, self.change(feature))
+        return self.law_kind.calibrate(share, self.change(feature))
+
+
+# Replicates: the mechanism run again on trips that are drawn from the posterior (parametric bootstrap; Efron and Tibshirani 1993)
+
+
+MAX_CACHED_TYPES = 2**25  # trip types, of all runs together, up to which runs are kept for the next question
+
+PosteriorReplicate = tuple[tuple[Ints, Ints], Release]
+
+# by estimate, for as long as somebody holds it: a copy of a release with stops or a title shares the estimate
+_posterior_replicates: WeakKeyDictionary[Estimate, dict[int, PosteriorReplicate]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class ReplicateRuns:
+    """Runs from seeds. Each is made once for a release, however many questions are asked."""
+
+    mechanism: Mechanism
+    release: Release
+
+    def likely(self, seed: int) -> PosteriorReplicate:
+        """Trips drawn from the posterior given the noisy answers, and a release of them."""
+        assert self.release.estimate is not None
+        kept = _posterior_replicates.setdefault(self.release.estimate, {})
+        if seed in kept:
+            return kept[seed]
+        universe, estimator = self.release.features.universe, self.release.recipe.estimator
+        answers = [*self.release.measurements, *exact_answers(self.release.recipe.public)]
+        counts = ESTIMATORS.installed(estimator).drawn(
+            self.release.features, answers, self.release.prior, seed
+        )
+        index = np.flatnonzero(counts)
+        trips = index, counts[index]
+        replicate = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)
+        if (len(kept) + 1) * universe.size <= MAX_CACHED_TYPES:
+            kept[seed] = replicate
+        return replicate
+
+    def further(self, seed: int) -> PosteriorReplicate:
+        """The double bootstrap: a replicate of the replicate from this seed, kept with that one."""
+        return ReplicateRuns(self.mechanism, self.likely(seed)[1]).likely(seed)

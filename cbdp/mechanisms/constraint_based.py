@@ -1,4 +1,7 @@
-"""CBDP: noisy answers to every feature, then the closest consistent non-negative counts."""
+"""Constraint-based differential privacy: noisy answers to every feature, then the closest consistent non-negative counts.
+
+Fioretto, Lee and Van Hentenryck 2018; the quadratic program is their Figure 3.
+"""
 
 from __future__ import annotations
 
@@ -190,9 +193,9 @@ class ConstraintBased(AdditiveNoiseMechanism):
     def facts(self) -> DemandFacts:
         """What is public about the trips, for a budget that is worked out."""
         trips = public_total(self.public) if self.expected_trips is None else self.expected_trips
-        known = tuple(self.public or ())
+        public = tuple(self.public or ())
         return DemandFacts(
-            self.unit.sensitivity, trips, self.expected_filled, self.law, known, changes=self.changes()
+            self.unit.sensitivity, trips, self.expected_filled, self.law, public, changes=self.changes()
         )
 
     def changes(self) -> tuple[tuple[str, Sensitivity], ...]:
@@ -249,50 +252,52 @@ class ConstraintBased(AdditiveNoiseMechanism):
         return BUDGETS.get(self.budget)
 
     def expected_errors(self, facts: DemandFacts) -> Mapping[str, Mapping[str, float]]:
-        own = self.budget if isinstance(self.budget, str) else "as given"
-        given = {own: self._shares}
+        configured = self.budget if isinstance(self.budget, str) else "as given"
+        shares = {configured: self._shares}
         for name in ("leaves", "balanced", "tables", "uniform"):
-            if name not in given:
-                given[name] = self._shared(name)
-        known = dict.fromkeys(self.public or (), 0.0)
+            if name not in shares:
+                shares[name] = self._shared(name)
+        public = dict.fromkeys(self.public or (), 0.0)
         facts = replace(facts, public=tuple(self.public or ()), law=self.law, changes=self.changes())
-        return {name: expected_errors(self.features, shared, facts) | known for name, shared in given.items()}
+        return {
+            name: expected_errors(self.features, shared, facts) | public for name, shared in shares.items()
+        }
 
     def remarks(self) -> Sequence[str]:
-        said = []
+        lines = []
         if self._large and self._estimator.expects and self.features.universe.size > MAX_DENSE_TRIP_TYPES:
-            said.append(
+            lines.append(
                 f"The universe has {self.features.universe.size:,} trip types, too many to reveal a noisy count of each. Tables are as sharp as in a "
                 "smaller one. Counts that no table tells apart, as by stop, are less sharp, the more so the larger the universe. "
                 f"Releases of up to {MAX_DENSE_TRIP_TYPES:,} trip types each (fewer days or longer periods) avoid that."
             )
         if not self._estimator.expects:
-            said.append(
+            lines.append(
                 f"The estimator is {self._estimator.name}, which shrinks less: single trip types come out worse where trips are few."
             )
         if not isinstance(self.budget, Mapping):
-            serves = self._budget.standing(self._to_share(self.amount))
-            said += [] if serves is None else [str(serves)]
+            serves = self._budget.specialist_ratios(self._to_share(self.amount))
+            lines += [] if serves is None else [str(serves)]
         if self.target is None:
-            said.append(
+            lines.append(
                 "To have ε shared for what matters to you, state it: privacy.target = { singleton = 1, zone = 2 }."
             )
-        return said
+        return lines
 
     @property
     def recipe(self) -> Recipe:
-        made = super().recipe
+        recipe = super().recipe
         stated = {name: setting_to_json(vars(one)) for name, one in (self.running or {}).items()}
-        settings = {n: v for n, v in made.settings.items() if n != "running"}
-        return replace(made, settings=settings | ({"running": stated} if stated else {}))
+        settings = {n: v for n, v in recipe.settings.items() if n != "running"}
+        return replace(recipe, settings=settings | ({"running": stated} if stated else {}))
 
     @classmethod
     def from_recipe(cls, release: Release) -> Self:
         """As of every mechanism, with ε shared as it was spent: a later version may share it in another way."""
-        made = super().from_recipe(release)
+        mechanism = super().from_recipe(release)
         spent = {part.what: cost_amount(part) for part in single_costs(release.claim.cost)}
-        made.__dict__["_shares"] = {name: spent[name] for name in made._shares if name in spent}
-        return made
+        mechanism.__dict__["_shares"] = {name: spent[name] for name in mechanism._shares if name in spent}
+        return mechanism
 
     # The two functions
 

@@ -1,4 +1,9 @@
-"""A release in a series that keeps running totals: its own noisy answers, the sums that end in its period, and the tables that follow both."""
+"""Running totals under continual observation: a release in a series together with the sums that end in its period.
+
+The sums are answered by a factorisation of the prefix-sum matrix: a binary tree (Dwork, Naor, Pitassi and
+Rothblum 2010; Chan, Shi and Song 2011), or the square root of the matrix (Fichtenberger, Henzinger and Upadhyay 2023).
+`cbdp.estimation.continual` combines them with the releases' own answers by generalised least squares.
+"""
 
 from __future__ import annotations
 
@@ -41,17 +46,19 @@ class History:
 
     counts: list[Ints] = field(default_factory=list, repr=False)
     sums: list[Ints] = field(default_factory=list, repr=False)  # noisy, published
-    own: list[Ints] = field(default_factory=list, repr=False)  # each release's own noisy answer, published
-    own_variance: list[float] = field(default_factory=list, repr=False)
+    measured: list[Ints] = field(
+        default_factory=list, repr=False
+    )  # each release's own noisy answer, published
+    measured_variance: list[float] = field(default_factory=list, repr=False)
     published: list[Ints] = field(default_factory=list, repr=False)  # whole counts
 
-    def add(self, counts: Ints, sums: Ints, own: Measurement, published: Ints) -> None:
+    def add(self, counts: Ints, sums: Ints, measurement: Measurement, published: Ints) -> None:
         """One more release. What is published of it, and its true counts."""
-        assert own.variance is not None
+        assert measurement.variance is not None
         self.counts.append(counts)
         self.sums.append(sums)
-        self.own.append(own.values)
-        self.own_variance.append(float(own.variance[0]))
+        self.measured.append(measurement.values)
+        self.measured_variance.append(float(measurement.variance[0]))
         self.published.append(published)
 
     def __len__(self) -> int:
@@ -80,8 +87,8 @@ def release_in_series(
         tables[name] = _running_table(span, paid, before, sums, _measurement_of(answers, name))
     part = RunningPart(span.first, len(before) + 1, span.periods, span.strategy, span.request, tables)
     steering = replace(mechanism, running=part.steered)
-    made = steering.finish(answers)
-    return replace(made, secure=source.secure, running=part)
+    release = steering.finish(answers)
+    return replace(release, secure=source.secure, running=part)
 
 
 def _measurement_of(answers: list[NoisyAnswer], name: str) -> Measurement:
@@ -92,26 +99,26 @@ def _measurement_of(answers: list[NoisyAnswer], name: str) -> Measurement:
 
 
 def _running_table(
-    span: Span, paid: TableNoiseCost, before: History, sums: Ints, own: Measurement
+    span: Span, paid: TableNoiseCost, before: History, sums: Ints, measurement: Measurement
 ) -> RunningTable:
     """The total that all answers tell, less what was published: as a weight of the own answer, and the rest."""
-    assert own.variance is not None
-    variances = [*before.own_variance, float(own.variance[0])]
+    assert measurement.variance is not None
+    variances = [*before.measured_variance, float(measurement.variance[0])]
     now = gls_total(span.sums, paid.law.variance(), variances)
     earlier: GlsTotal | None = (
         gls_total(span.sums, paid.law.variance(), variances[:-1]) if len(before) else None
     )
-    told = np.concatenate([*before.sums, sums])
+    answers = np.concatenate([*before.sums, sums])
     weight = float(now.own[-1])
-    published = sum(before.published, np.zeros(len(own.values), dtype=np.int64))
-    rest = now.sums @ told - published
+    published = sum(before.published, np.zeros(len(measurement.values), dtype=np.int64))
+    rest = now.sums @ answers - published
     if len(before):
-        rest = rest + now.own[:-1] @ np.array(before.own)
+        rest = rest + now.own[:-1] @ np.array(before.measured)
     steered = GlsUpdate(weight, rest, now.less(earlier).variance, paid.amount)
     return RunningTable(sums, published, steered, paid.law, now.variance**0.5)
 
 
-# Running totals of one table over a series of periods, at one price for the whole series.
+# Running totals of one table alone, at one price for the whole series
 
 
 @dataclass(frozen=True)
@@ -163,7 +170,7 @@ class RunningTotals:
     @cached_property
     def noise(self) -> NoiseDistribution:
         """The noise of every answer."""
-        return self._kind.costing(self.amount, self.sums.change(self._change))
+        return self._kind.calibrate(self.amount, self.sums.change(self._change))
 
     @property
     def _change(self) -> Any:
@@ -179,19 +186,19 @@ class RunningTotals:
 
     def measure(self, counts: Sequence[Counts], entropy: Entropy | None = None) -> Ints:
         """The noisy sums that end in the last of these periods. The only part that sees counts; its price is in `amount`."""
-        for given in counts:
-            if not given.universe.same_types(self.features.universe) or given.unit != self.unit:
+        for period in counts:
+            if not period.universe.same_types(self.features.universe) or period.unit != self.unit:
                 raise InputError(
-                    f"counts of {given.universe!r} for {given.unit}: running totals are of "
+                    f"counts of {period.universe!r} for {period.unit}: running totals are of "
                     f"{self.features.universe!r} for {self.unit}"
                 )
-        tables = [given.of(self.features, self.table) for given in counts]
+        tables = [period.of(self.features, self.table) for period in counts]
         return measure_sums(self.sums, tables, self.noise, entropy or SystemEntropy())
 
     def totals(self, answers: Sequence[Ints]) -> list[Ints]:
         """The published totals after each period: whole numbers that never fall. Pure; more answers change no earlier total."""
-        made: list[Ints] = []
+        published: list[Ints] = []
         for period in range(1, len(answers) + 1):
-            before = made[-1] if made else None
-            made.append(monotone_totals(before, running_total(self.sums, answers[:period])))
-        return made
+            before = published[-1] if published else None
+            published.append(monotone_totals(before, running_total(self.sums, answers[:period])))
+        return published

@@ -1,4 +1,4 @@
-"""The hierarchical mechanism of Hay and others on a tree of features: the paper's H3, H4 and H5."""
+"""The hierarchical mechanism of Hay, Rastogi, Miklau and Suciu 2010 on a tree of features: H3, H4 and H5 of Fioretto, Lee and Van Hentenryck 2018."""
 
 from __future__ import annotations
 
@@ -40,19 +40,20 @@ def nested(features: FeatureDag, levels: Sequence[str] | None = None) -> Feature
     """
     chosen = [n for n in features.features if n not in (SINGLETON, TOTAL)] if levels is None else list(levels)
     by: list[str] = []
-    made = []
+    nested_features = []
     for name in chosen:
         if name not in features:
             raise InputError(f"unknown feature {name!r}: there are {', '.join(features.features)}")
         by += [a for a in features.features[name].by if a not in by]
-        made.append(Feature(name, by=tuple(by)))
-    return FeatureDag(features.universe, made)
+        nested_features.append(Feature(name, by=tuple(by)))
+    return FeatureDag(features.universe, nested_features)
 
 
 @dataclass(frozen=True)
 class Hierarchical(AdditiveNoiseMechanism):
     """Noise on every node of a tree, then the closed form that makes parents the sums of their children.
 
+    The closed form is the least-squares solution of Hay and others 2010 (their Theorem 3), for any fan-out and any noise.
     The tree is `nested(features, levels)`. `root` says whether the total is measured (Hay and others leave it out);
     `prune` sets nodes that come out non-positive, and all below them, to zero.
 

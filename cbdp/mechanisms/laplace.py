@@ -1,4 +1,4 @@
-"""M_Lap, the baseline: noise on every trip type, rounded to the nearest non-negative integer."""
+"""The Laplace mechanism (Dwork, McSherry, Nissim and Smith 2006), M_Lap of Fioretto, Lee and Van Hentenryck 2018: the baseline."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ NOISE_NAMES = ("rounded", "geometric", "gaussian")
 class Laplace(AdditiveNoiseMechanism):
     """Noise on every type, clipped at zero. Most types are zero, so clipping invents trips.
 
-    `law` is "rounded" (the paper's: continuous Laplace noise, rounded; sampled exactly), "geometric" or "gaussian".
+    `law` is "rounded" (the paper's: continuous Laplace noise, rounded; sampled exactly), "geometric" (Ghosh, Roughgarden and
+    Sundararajan 2012) or "gaussian" (Canonne, Kamath and Steinke 2020).
 
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
@@ -98,11 +99,11 @@ class Laplace(AdditiveNoiseMechanism):
                 f"about {expected:.1e} of {size:.1e} trip types would be published, nearly all of them invented: "
                 "use ConstraintBased, which asks only what can matter"
             )
-        own = counts.value + sampler.sample(len(counts.value), entropy)
+        noisy = counts.value + sampler.sample(len(counts.value), entropy)
         hits = sampler.sample_skips(size, 0, entropy)
         hits = hits[~is_member(hits, counts.index)]
-        index = np.concatenate([counts.index[own > 0], hits])
-        values = np.concatenate([own[own > 0], sampler.sample_excess(len(hits), 0, entropy)])
+        index = np.concatenate([counts.index[noisy > 0], hits])
+        values = np.concatenate([noisy[noisy > 0], sampler.sample_excess(len(hits), 0, entropy)])
         order = np.argsort(index, kind="stable")
         return index[order], values[order]
 

@@ -55,7 +55,7 @@ class ThresholdedTables(Mechanism):
         return allocate(self.features, self.epsilon, self.budget, self.published_tables)
 
     def noise_of(self, table: str) -> DiscreteLaplace:
-        return DiscreteLaplace.costing(self.shares()[table], self.change(table))
+        return DiscreteLaplace.calibrate(self.shares()[table], self.change(table))
 
     def scale(self, table: str) -> Fraction:
         """The scale of a table's noise."""
@@ -75,18 +75,18 @@ class ThresholdedTables(Mechanism):
 
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         """Only what is shown: a count below its threshold never leaves this function."""
-        made: list[NoisyAnswer] = []
-        given = self.shares()
+        answers: list[NoisyAnswer] = []
+        shares = self.shares()
         for name in self.published_tables:
-            share = given[name]
+            share = shares[name]
             truth, law = counts.of(self.features, name), self.noise_of(name)
             where = np.flatnonzero(truth) if self.skips_zeros else np.arange(len(truth))
             noisy = truth[where] + sampler_of(law).sample(len(where), entropy)
             shown = noisy >= self.threshold_of(name)
-            made.append(
+            answers.append(
                 Measurement(name, noisy[shown], law.scale, elements=where[shown], epsilon=share, law=law.name)
             )
-        return made
+        return answers
 
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
         published = {}
@@ -100,7 +100,7 @@ class ThresholdedTables(Mechanism):
         return self.made(index, leaves[index], tables=published)
 
 
-# The Opal release's mechanism: a stability-based histogram. Zeros never appear, so it pays with δ.
+# The Opal release's mechanism (Asghar, Tyler and Kaafar 2018): zeros never appear, so it pays with δ
 
 
 MIN_TABLE_DELTA = Fraction(1, 10**300)  # δ of a table: a threshold is worked out with floating-point numbers
@@ -110,6 +110,7 @@ MIN_TABLE_DELTA = Fraction(1, 10**300)  # δ of a table: a threshold is worked o
 class StabilityHistogram(ThresholdedTables):
     """Noise on the non-zero counts of each table on its own; what stays below a threshold is suppressed.
 
+    A stability-based histogram, as of Korolova, Kenthapadi, Mishra and Ntoulas 2009.
     With the published unit (one trip replaced) the noise has scale 2/ε_j and the threshold is 2 ln(2/δ_j)/ε_j + 1.
     Tables are independent, so they disagree with each other; the output order is the features' own.
 
@@ -146,11 +147,11 @@ class StabilityHistogram(ThresholdedTables):
     def threshold_of(self, table: str) -> float:
         """The least noisy count that is published.
 
-        A unit that is alone in the counts it touches piles at most `pile` on one of them; each then shows with
-        probability at most exp(−(threshold − pile)/scale), and there are at most `touched`.
+        A unit that is alone in the counts it touches adds at most `linf` to one of them; each then shows with
+        probability at most exp(−(threshold − linf)/scale), and there are at most `l0`.
         """
-        pile: int = self.unit.pile
-        return pile + float(self.scale(table)) * math.log(self.unit.touched / self.delta_of(table))
+        linf: int = self.unit.linf
+        return linf + float(self.scale(table)) * math.log(self.unit.l0 / self.delta_of(table))
 
     def claim(self) -> PrivacyGuarantee:
         spends = (DPCost(name, share, self.delta_of(name)) for name, share in self.shares().items())
@@ -162,7 +163,7 @@ def opal_budget() -> dict[str, Fraction]:
     return {"time": positive(1), "location": positive(1), SINGLETON: positive(2)}
 
 
-# The "Second Algorithm" that the Opal assessment took apart, and its corrected form.
+# The “Second Algorithm” that Culnane, Rubinstein and Teague 2017 took apart, and its corrected form
 
 
 ZERO_COUNT_MODES = ("skipped", "perturbed")

@@ -1,4 +1,4 @@
-"""Running totals over a series: which sums of periods are measured, what one unit can change of them, and how precise totals get.
+"""Running totals over a series, by the matrix mechanism (Li and others 2010): which sums of periods are measured, what one unit can change of them, and how precise totals get.
 
 Adding up the noisy counts of 365 days makes a year's total 19 times as noisy as a day. A strategy measures other sums instead, each as
 soon as its last period is over: row i of a matrix C of whole numbers asks for Σ_t C_it x_t. All get noise of one scale, and running totals are worked
@@ -7,8 +7,8 @@ out from the answers so far, so what was published is never rewritten.
 *Privacy.* Every answer is a whole number (whole weights, whole counts) plus exact whole noise. What a person does in one period d changes row i by C_id
 times what it changes of that period's table. So row i costs C_id² l2²/(2σ²) in ρ with discrete Gaussian noise, or C_id l1/b in ε with
 geometric noise, and the rows compose, whatever was published before: l2² Σ_i C_id²/(2σ²), or l1 Σ_i C_id/b. The largest column decides. Nothing is
-approximated, because no real number is ever noised: the square-root factor has real entries, and is multiplied by `FINE` and rounded
-first; totals are then worked out with the rounded one. The bound also holds if the rows of a period are bounded anew, or come late, for a later
+approximated, because no real number is ever noised: the square-root factor has real entries, and is multiplied by
+`ENTRY_DENOMINATOR` and rounded first; totals are then worked out with the rounded one. The bound also holds if the rows of a period are bounded anew, or come late, for a later
 answer: each answer is bounded by itself.
 
 *Precision.* With the square-root factorisation of the matrix of running totals (Fichtenberger, Henzinger and Upadhyay 2023), totals of T periods have a deviation of at most
@@ -32,7 +32,7 @@ from cbdp.privacy.noise import NoiseDistribution, PrivacyMeasure
 from cbdp.privacy.unit import Sensitivity
 
 ENTRY_DENOMINATOR = 64  # entries of the square-root factor are rounded to so many parts of 1
-MAX_PERIODS = 4096  # periods of a strategy
+MAX_PERIODS = 4096  # periods of a strategy, whose matrix has as many rows: 128 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,11 @@ class Strategy:
         last: Ints = self.periods - 1 - np.argmax(self.rows[:, ::-1] > 0, axis=1)
         return last
 
-    def asked(self, period: int) -> Ints:
+    def rows_ending_in(self, period: int) -> Ints:
         """The rows that end in a period."""
         return np.asarray(self.rows[self.ends == period])
 
-    def many(self, periods: int) -> int:
+    def row_count(self, periods: int) -> int:
         """How many rows end within the first so many periods."""
         return int((self.ends < periods).sum())
 
@@ -76,8 +76,8 @@ class Strategy:
         return Sensitivity(
             one.l1 * int(sums.sum(axis=0).max()),
             one.l2_squared * int((sums**2).sum(axis=0).max()),
-            one.touched * int((sums > 0).sum(axis=0).max()) * window,
-            one.pile * int(sums.max()),
+            one.l0 * int((sums > 0).sum(axis=0).max()) * window,
+            one.linf * int(sums.max()),
         )
 
     def _window_sums(self, window: int) -> Ints:
@@ -89,7 +89,7 @@ class Strategy:
 
 
 def square_root(periods: int) -> Strategy:
-    """The best for totals with Gaussian noise: C · C is the matrix of running totals, but for rounding.
+    """The best for totals with Gaussian noise: C · C is the matrix of running totals, but for rounding (Fichtenberger, Henzinger and Upadhyay 2023).
 
     >>> square_root(4).rows.tolist()
     [[64, 0, 0, 0], [32, 64, 0, 0], [24, 32, 64, 0], [20, 24, 32, 64]]
@@ -102,21 +102,21 @@ def square_root(periods: int) -> Strategy:
 
 
 def binary_tree(periods: int) -> Strategy:
-    """Sums of 1, 2, 4, … periods: the better choice with geometric noise, where entries count and not their squares.
+    """Sums of 1, 2, 4, … periods: the better choice with geometric noise, where entries count and not their squares (Chan, Shi and Song 2011).
 
     >>> binary_tree(4).rows.tolist()
     [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 1], [1, 1, 1, 1]]
     """
     _check_periods(periods)
-    made = []
+    rows = []
     for end in range(1, periods + 1):
         size = 1
         while end % size == 0:
             row = np.zeros(periods, dtype=np.int64)
             row[end - size : end] = 1
-            made.append(row)
+            rows.append(row)
             size *= 2
-    return Strategy("binary tree", np.array(made))
+    return Strategy("binary tree", np.array(rows))
 
 
 def identity(periods: int) -> Strategy:
@@ -133,7 +133,7 @@ def _check_periods(periods: int) -> None:
 STRATEGIES = {"square root": square_root, "binary tree": binary_tree, "each alone": identity}
 
 
-# What running totals of a series cost: spans of periods that one charge pays for, and the noise of their sums.
+# What running totals cost: spans of periods that one charge pays for, and the noise of their sums
 
 
 class NoisyMechanism(Protocol):
@@ -183,11 +183,11 @@ def table_noise_costs(
     mechanism: NoisyMechanism, names: Mapping[str, Fraction], sums: Strategy
 ) -> dict[str, TableNoiseCost]:
     """The noise that each amount buys, for what one unit does in one period."""
-    made = {}
+    costs = {}
     for name, amount in names.items():
-        law = mechanism.law_kind.costing(amount, sums.change(mechanism.change(name)))
-        made[name] = TableNoiseCost(law, amount)
-    return made
+        law = mechanism.law_kind.calibrate(amount, sums.change(mechanism.change(name)))
+        costs[name] = TableNoiseCost(law, amount)
+    return costs
 
 
 def cost_of_redraw(span: Span, number: int) -> Fraction:
@@ -197,5 +197,5 @@ def cost_of_redraw(span: Span, number: int) -> Fraction:
     """
     power = 2 if span.currency == "rho" else 1
     whole = int((span.sums.rows**power).sum(axis=0).max())  # what `amount` pays: the dearest column
-    most = sum(int(row.max()) ** power for row in span.sums.asked(number - 1))
+    most = sum(int(row.max()) ** power for row in span.sums.rows_ending_in(number - 1))
     return sum((paid.amount for paid in span.tables.values()), Fraction(0)) * Fraction(most, whole)

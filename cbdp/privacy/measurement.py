@@ -14,7 +14,9 @@ from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
-EXACT_STANDARD_ERROR = 1e-4  # stands for no variance at all: a hundredth of a trip
+EXACT_VARIANCE = (
+    1e-4  # square trips; stands for no variance at all: a standard error of a hundredth of a trip
+)
 ALL_REVEALED_THRESHOLD = -(2**61)  # the floor of a cell of which every noisy count is revealed
 
 
@@ -30,7 +32,7 @@ class Measurement:
     how much: then `elements` are those, in ascending order.
 
     Counts that are public already are `exact`: they have no noise, and every estimate meets them. Where a variance is needed to weigh
-    them, it is `EXACT_STANDARD_ERROR`.
+    them, it is `EXACT_VARIANCE`.
 
     >>> Measurement("zone", [4, -1, 0], scale=1).variance.round(3).tolist()
     [1.841, 1.841, 1.841]
@@ -76,19 +78,19 @@ class Measurement:
 
     def _variance(self, size: int) -> Floats | None:
         if self.exact:
-            return np.broadcast_to(EXACT_STANDARD_ERROR, (size,))
+            return np.broadcast_to(EXACT_VARIANCE, (size,))
         if self.variance is None and self.scale is None:
             return None
-        given = self.scale if self.variance is None else self.variance
+        stated = self.scale if self.variance is None else self.variance
         what = "scale" if self.variance is None else "variance"
         try:
-            numbers = np.broadcast_to(np.asarray(given, dtype=float), (size,))
+            numbers = np.broadcast_to(np.asarray(stated, dtype=float), (size,))
         except (TypeError, ValueError):
             raise InputError(
-                f"measurement of {self.feature!r}: {what} {given!r} does not fit {size} values: give one number, or one for each"
+                f"measurement of {self.feature!r}: {what} {stated!r} does not fit {size} values: give one number, or one for each"
             ) from None
         if not (np.isfinite(numbers).all() and (numbers > 0).all()):
-            raise InputError(f"measurement of {self.feature!r}: {what} {given!r} must be above 0 and finite")
+            raise InputError(f"measurement of {self.feature!r}: {what} {stated!r} must be above 0 and finite")
         if what == "variance":
             return numbers
         return (
@@ -153,9 +155,9 @@ class PublishedThresholdedAnswer:
 
     @property
     def noise(self) -> NoiseDistribution:
-        found = self._published.noise
-        assert found is not None
-        return found
+        noise = self._published.noise
+        assert noise is not None
+        return noise
 
     def lower(self, floor: NDArray[np.int64]) -> None:
         """Nothing happens: what was not published cannot be asked for."""

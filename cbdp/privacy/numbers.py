@@ -11,7 +11,7 @@ from typing import Any
 
 from cbdp.errors import InputError
 
-MAX_DECIMAL_DIGITS = 1000  # before or after the point
+MAX_DECIMAL_DIGITS = 1000  # digits before or after the point
 MAX_NUMBER = Fraction(
     10**20
 )  # no ε, ρ or scale is larger, nor smaller than its reciprocal; manifests hold up to 10³⁰

@@ -1,4 +1,4 @@
-"""What is protected, and how much one unit of it changes the counts: units of privacy, the private quantile that may bound them, and sensitivity."""
+"""What is protected, and how much one unit of it changes the counts: units of privacy, sensitivity, and the private quantile that may choose the bound."""
 
 from __future__ import annotations
 
@@ -13,69 +13,11 @@ from cbdp.features import FeatureDag
 from cbdp.privacy.numbers import Number, positive, probability
 from cbdp_features.contribution import contribution_structure
 
-# A public choice of `max_trips` that is paid for: a quantile of how many trips persons have, by the exponential mechanism.
-
-
-MAX_TRIPS_CANDIDATES = tuple(range(1, 101))
-
-
-@dataclass(frozen=True, init=False)
-class PrivateQuantile:
-    """Which share of persons shall lose no trip, and the ε that is paid to find the `max_trips` that does it.
-
-    Let n persons have x trips each, and q be the quantile. A candidate k is off by the persons that would have to change sides for
-    it to be a quantile: max(0, #{x < k} − q·n, q·n − #{x ≤ k}). One person more or less changes that by at most max(q, 1 − q) for every k, so a
-    k that is drawn with probability proportional to exp(−ε · off / (2 · max(q, 1 − q))) is ε-differentially private. The candidates, 1 to 100, are public.
-
-    Proof: docs/proofs/quantile.md.
-
-    >>> PrivateQuantile("0.95", "1/20")
-    PrivateQuantile(quantile=Fraction(19, 20), epsilon=Fraction(1, 20))
-    """
-
-    quantile: Fraction
-    epsilon: Fraction
-
-    def __init__(self, quantile: Number, epsilon: Number) -> None:
-        share = probability(quantile, "the quantile")
-        if not 0 < share < 1:
-            raise InputError(f"the quantile {quantile!r} must lie strictly between 0 and 1")
-        object.__setattr__(self, "quantile", share)
-        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """The most by which one person can change how far off a candidate is."""
-        return max(self.quantile, 1 - self.quantile)
-
-
-def rank_errors(bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]) -> list[Fraction]:
-    """How far off each candidate is, where so many persons have so many trips."""
-    target = bought.quantile * sum(persons)
-    exactly = dict(zip(trips, persons, strict=True))
-    found, fewer = [], 0
-    for most in MAX_TRIPS_CANDIDATES:
-        upto = fewer + exactly.get(most, 0)
-        found.append(max(Fraction(0), fewer - target, target - upto))
-        fewer = upto
-    return found
-
-
-def selection_exponents(
-    bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]
-) -> list[Fraction]:
-    """For each candidate the x such that it is drawn with probability proportional to exp(−x); the least is 0. Proof: docs/proofs/quantile.md."""
-    each, rate = rank_errors(bought, trips, persons), bought.epsilon / (2 * bought.sensitivity)
-    least = min(each)
-    return [rate * (o - least) for o in each]
-
-
-# What is protected: one trip, or what one person does in a period, with at most so many trips of it counted.
-
-
 NEIGHBOURING_RELATIONS = ("add-remove", "replace")
-RELEASE = "release"
-PERIODS = ("day", "week", "month", RELEASE)
+RELEASE = "release"  # the period of a person who is protected in all of a release at once
+PERIODS = ("day", "week", "month", RELEASE)  # of a person
+PERSON_KEYS = {"person", "max_trips", "per", "apart"}  # of a person in a configuration
+MAX_TRIPS_CANDIDATES = tuple(range(1, 101))  # public candidates for `max_trips`
 
 
 @dataclass(frozen=True)
@@ -103,12 +45,12 @@ class Trip:
         return 1 if self.neighbours == "add-remove" else 2
 
     @property
-    def touched(self) -> int:
+    def l0(self) -> int:
         """How many of a partition's counts one unit can change."""
         return self.sensitivity
 
     @property
-    def pile(self) -> int:
+    def linf(self) -> int:
         """How much one unit can add to a single count."""
         return 1
 
@@ -152,12 +94,12 @@ class Person:
         return self.max_trips
 
     @property
-    def touched(self) -> int:
+    def l0(self) -> int:
         """How many of a partition's counts one unit can change."""
         return self.max_trips
 
     @property
-    def pile(self) -> int:
+    def linf(self) -> int:
         """How much one unit can add to a single count."""
         return self.max_trips
 
@@ -179,32 +121,30 @@ class Person:
 
 Unit = Trip | Person
 
-PERSON_KEYS = {"person", "max_trips", "per", "apart"}
 
-
-def unit_of(given: Any) -> Unit:
+def unit_of(stated: Any) -> Unit:
     """A unit from "trip", {"person": column, "max_trips": m}, perhaps with "per" and "apart", or itself.
 
     >>> unit_of({"person": "card_id", "max_trips": 4, "per": "day"})
     Person(column='card_id', max_trips=4, per='day', apart=None, bought=None)
     """
-    if isinstance(given, Trip | Person):
-        return given
-    if given == "trip":
+    if isinstance(stated, Trip | Person):
+        return stated
+    if stated == "trip":
         return Trip()
-    if isinstance(given, Mapping) and {"person", "max_trips"} <= set(given) <= PERSON_KEYS:
-        return Person(given["person"], given["max_trips"], given.get("per", RELEASE), given.get("apart"))
+    if isinstance(stated, Mapping) and {"person", "max_trips"} <= set(stated) <= PERSON_KEYS:
+        return Person(stated["person"], stated["max_trips"], stated.get("per", RELEASE), stated.get("apart"))
     raise InputError(
-        f"unknown unit of privacy {given!r}: use 'trip' or {{'person': column, 'max_trips': m}}, with 'per' and 'apart' if wanted"
+        f"unknown unit of privacy {stated!r}: use 'trip' or {{'person': column, 'max_trips': m}}, with 'per' and 'apart' if wanted"
     )
 
 
-# How much one unit of privacy can change one feature's counts: it follows from the unit and from what the feature tells apart.
+# Sensitivity
 #
 # A person's counted trips of one period add a vector x of whole numbers to a feature's counts. All of x adds up to at most k = `max_trips`, so the counts
-# change by k in all, and where nothing else is known, one count may change by k: x·x ≤ k². With `apart` a person has at most one trip in each slot, so
+# change by k in all, and where nothing else can be said, one count may change by k: x·x ≤ k². With `apart` a person has at most one trip in each slot, so
 # that a count which holds g slots changes by at most g. Fill the counts that hold the most slots first, up to k trips: every x that is
-# possible is majorised by that vector, and x·x, which is convex, is greatest there.
+# possible is majorised by that vector, and x·x, which is Schur-convex, is greatest there (Marshall, Olkin and Arnold 2011, 3.C.1).
 
 
 @dataclass(frozen=True)
@@ -213,11 +153,11 @@ class Sensitivity:
 
     l1: int  # all counts together
     l2_squared: int  # their squares together: the Euclidean length, squared
-    touched: int  # how many counts
-    pile: int  # a single count
+    l0: int  # how many counts
+    linf: int  # a single count
 
     def __post_init__(self) -> None:
-        if min(self.l1, self.l2_squared, self.touched, self.pile) < 1:
+        if min(self.l1, self.l2_squared, self.l0, self.linf) < 1:
             raise InputError(f"{self}: each of the numbers must be at least 1")
 
 
@@ -239,11 +179,10 @@ def sensitivity(unit: Unit, tells: ContributionFacts | None = None) -> Sensitivi
 
     Proof: docs/proofs/counting.md and docs/proofs/sensitivity.md.
 
-    >>> from cbdp.privacy.unit import Person
     >>> sensitivity(Trip()), sensitivity(Trip("replace"))
-    (Sensitivity(l1=1, l2_squared=1, touched=1, pile=1), Sensitivity(l1=2, l2_squared=2, touched=2, pile=1))
+    (Sensitivity(l1=1, l2_squared=1, l0=1, linf=1), Sensitivity(l1=2, l2_squared=2, l0=2, linf=1))
     >>> sensitivity(Person("card", 4))
-    Sensitivity(l1=4, l2_squared=16, touched=4, pile=4)
+    Sensitivity(l1=4, l2_squared=16, l0=4, linf=4)
     """
     if isinstance(unit, Trip):
         both = 1 if unit.neighbours == "add-remove" else 2
@@ -267,9 +206,8 @@ def group_sensitivity(unit: Unit, tells: ContributionFacts | None = None, *, per
 
     Proof: docs/proofs/sensitivity.md.
 
-    >>> from cbdp.privacy.unit import Person
     >>> group_sensitivity(Person("card", 4, per="day"), periods=7)
-    Sensitivity(l1=28, l2_squared=784, touched=28, pile=28)
+    Sensitivity(l1=28, l2_squared=784, l0=28, linf=28)
     """
     if periods < 1:
         raise InputError(f"{periods!r} periods: give a whole number of at least 1")
@@ -277,9 +215,9 @@ def group_sensitivity(unit: Unit, tells: ContributionFacts | None = None, *, per
         raise InputError(f"{unit} has one period, the release: ask for 1, not {periods}")
     one = sensitivity(unit, tells)
     if tells is not None and tells.periods:
-        return Sensitivity(periods * one.l1, periods * one.l2_squared, periods * one.touched, one.pile)
-    touched = periods * one.touched if tells is None else min(periods * one.touched, tells.elements)
-    return Sensitivity(periods * one.l1, periods**2 * one.l2_squared, touched, periods * one.pile)
+        return Sensitivity(periods * one.l1, periods * one.l2_squared, periods * one.l0, one.linf)
+    l0 = periods * one.l0 if tells is None else min(periods * one.l0, tells.elements)
+    return Sensitivity(periods * one.l1, periods**2 * one.l2_squared, l0, periods * one.linf)
 
 
 def _majorant(most: int, in_one: Sequence[int]) -> list[int]:
@@ -292,10 +230,9 @@ def _majorant(most: int, in_one: Sequence[int]) -> list[int]:
     return piles
 
 
-# How much one unit changes the counts of each feature of a DAG; worked out once.
-
-
-_SENSITIVITIES: WeakKeyDictionary[FeatureDag, dict[tuple[str, Unit], Sensitivity]] = WeakKeyDictionary()
+_SENSITIVITIES: WeakKeyDictionary[FeatureDag, dict[tuple[str, Unit], Sensitivity]] = (
+    WeakKeyDictionary()
+)  # worked out once
 
 
 def feature_sensitivity(features: FeatureDag, name: str, unit: Unit) -> Sensitivity:
@@ -304,7 +241,6 @@ def feature_sensitivity(features: FeatureDag, name: str, unit: Unit) -> Sensitiv
     Proof: docs/proofs/sensitivity.md.
 
     >>> from cbdp.features import Universe
-    >>> from cbdp.privacy.unit import Person
     >>> dag = FeatureDag(Universe(stop=["A", "B"], time=["am", "pm"]), [])
     >>> [feature_sensitivity(dag, name, Person("card", 2, apart="time")).l2_squared for name in ("total", "singleton")]
     [4, 2]
@@ -313,3 +249,58 @@ def feature_sensitivity(features: FeatureDag, name: str, unit: Unit) -> Sensitiv
     if (name, unit) not in kept:
         kept[name, unit] = sensitivity(unit, contribution_structure(features, name, unit.per, unit.apart))
     return kept[name, unit]
+
+
+# A choice of `max_trips` that is paid for: a quantile of how many trips persons have
+
+
+@dataclass(frozen=True, init=False)
+class PrivateQuantile:
+    """Which share of persons shall lose no trip, and the ε that is paid to find the `max_trips` that does it.
+
+    Let n persons have x trips each, and q be the quantile. A candidate k is off by the persons that would have to change sides for
+    it to be a quantile: max(0, #{x < k} − q·n, q·n − #{x ≤ k}). One person more or less changes that by at most max(q, 1 − q) for every k, so a
+    k that is drawn with probability proportional to exp(−ε · off / (2 · max(q, 1 − q))) is ε-differentially private: the exponential mechanism
+    (McSherry and Talwar 2007). The candidates, 1 to 100, are public.
+
+    Proof: docs/proofs/quantile.md.
+
+    >>> PrivateQuantile("0.95", "1/20")
+    PrivateQuantile(quantile=Fraction(19, 20), epsilon=Fraction(1, 20))
+    """
+
+    quantile: Fraction
+    epsilon: Fraction
+
+    def __init__(self, quantile: Number, epsilon: Number) -> None:
+        share = probability(quantile, "the quantile")
+        if not 0 < share < 1:
+            raise InputError(f"the quantile {quantile!r} must lie strictly between 0 and 1")
+        object.__setattr__(self, "quantile", share)
+        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """The most by which one person can change how far off a candidate is."""
+        return max(self.quantile, 1 - self.quantile)
+
+
+def rank_errors(bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]) -> list[Fraction]:
+    """How far off each candidate is, where so many persons have so many trips."""
+    target = bought.quantile * sum(persons)
+    exactly = dict(zip(trips, persons, strict=True))
+    errors, fewer = [], 0
+    for most in MAX_TRIPS_CANDIDATES:
+        upto = fewer + exactly.get(most, 0)
+        errors.append(max(Fraction(0), fewer - target, target - upto))
+        fewer = upto
+    return errors
+
+
+def selection_exponents(
+    bought: PrivateQuantile, trips: Sequence[int], persons: Sequence[int]
+) -> list[Fraction]:
+    """For each candidate the x such that it is drawn with probability proportional to exp(−x); the least is 0. Proof: docs/proofs/quantile.md."""
+    each, rate = rank_errors(bought, trips, persons), bought.epsilon / (2 * bought.sensitivity)
+    least = min(each)
+    return [rate * (o - least) for o in each]

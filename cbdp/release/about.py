@@ -93,22 +93,22 @@ class About:
     timezone: str | None = None
 
     def __post_init__(self) -> None:
-        for name, value in self._given():
+        for name, value in self._stated_fields():
             if not isinstance(value, Dates):
                 check_line(name, value)
 
-    def _given(self) -> list[tuple[str, Any]]:
+    def _stated_fields(self) -> list[tuple[str, Any]]:
         pairs = [(f.name, getattr(self, f.name)) for f in fields(self)]
         return [(name, value) for name, value in pairs if value is not None]
 
     def json(self) -> dict[str, Any]:
         """What is given, as manifests and exports state it; a password is masked."""
-        return {n: v.json() if isinstance(v, Dates) else masked(v) for n, v in self._given()}
+        return {n: v.json() if isinstance(v, Dates) else masked(v) for n, v in self._stated_fields()}
 
     def texts(self) -> dict[str, str]:
         """What is given, a line of text each; days are written as numbers, which programs read too."""
-        days = {n: f"{v.first} to {v.last}" for n, v in self._given() if isinstance(v, Dates)}
-        return {n: days[n] if n in days else masked(v) for n, v in self._given()}
+        days = {n: f"{v.first} to {v.last}" for n, v in self._stated_fields() if isinstance(v, Dates)}
+        return {n: days[n] if n in days else masked(v) for n, v in self._stated_fields()}
 
 
 def about_from(stated: Mapping[str, Any] | None) -> About | None:

@@ -1,8 +1,9 @@
 """Answers to any question about a release: counts by any attributes, of any trip types, with intervals. No privacy is spent.
 
-Intervals are made from the measurements that add up to a count (`cbdp.estimation.intervals`): those hold counts of every size as often as they say. Where
-no measurements do, there are none, and the answer says why. With `sharp` they are about the estimate where this is narrower
-(`cbdp.estimation.bootstrap`): these promise less, for they hold fewer of the largest counts, and take runs of the mechanism that made the release, once, whatever is asked.
+Intervals are made from the measurements that add up to a count (generalised least squares, `cbdp.estimation.intervals`): their coverage is as stated for
+counts of every size. Where no measurements do, there are none, and the answer says why. With `sharp` they are about the estimate where this is narrower (a
+parametric bootstrap, `cbdp.estimation.bootstrap`): these promise less, for they hold fewer of the largest counts, and take runs of the mechanism that made the
+release, once, whatever is asked.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 Columns = dict[str, list[Hashable] | Ints | Floats]
 
 ESTIMATE_TOLERANCE = 1e-6  # of a trip: what an estimate may be off
-MAX_NAMED = 8  # published tables that a note names
+MAX_TABLES_NAMED = 8  # published tables that a note names: one sentence
 COUNT_COLUMNS = ("count", "estimate", "low", "high")
 SHARE_COLUMNS = ("share", "share_low", "share_high")
 
@@ -86,19 +87,19 @@ def ask(
     ends = interval_ends(release, grouping, risk)
     if runs is not None:
         ends = _narrower_interval(ends, counts, best_linear_unbiased(release, grouping), runs, risk)
-    columns: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **_both(ends)}
+    columns: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **_end_columns(ends)}
     if wholes is not None:
         columns |= _shares(release, grouping, wholes, counts, risk, runs)
     notes = [
-        _without(release, ends),
-        _about_estimates(confidence) if runs is not None else "",
-        _left_out(release),
+        _missing_intervals_note(release, ends),
+        _sharp_intervals_note(confidence) if runs is not None else "",
+        _left_out_note(release),
     ]
     return AnswerTable(columns, [note for note in notes if note], confidence)
 
 
-def _both(ends: Ends) -> Columns:
-    """Whole numbers, or floats with NaN where a count has no interval."""
+def _end_columns(ends: Ends) -> Columns:
+    """The ends as columns: whole numbers, or floats with NaN where a count has no interval."""
     if ends.exist.all():
         return {"low": ends.low.astype(np.int64), "high": ends.high.astype(np.int64)}
     return {"low": ends.low, "high": ends.high}
@@ -121,7 +122,7 @@ def why_none(release: Release, missing: int, many: int) -> str:
         if n in release.features and n != SINGLETON
     ]
     named = (
-        f" Measured were {enumerated([f'“{t}”' for t in tables[:MAX_NAMED]])}: ask for these or for sums of them."
+        f" Measured were {enumerated([f'“{t}”' for t in tables[:MAX_TABLES_NAMED]])}: ask for these or for sums of them."
         if tables
         else ""
     )
@@ -134,24 +135,24 @@ def why_none(release: Release, missing: int, many: int) -> str:
     return f"{which} no interval: no measured table adds up to {it}.{types}{named} A table with these attributes in the next release would give one."
 
 
-def _without(release: Release, ends: Ends) -> str:
+def _missing_intervals_note(release: Release, ends: Ends) -> str:
     return why_none(release, int((~ends.exist).sum()), len(ends.exist))
 
 
-def _about_estimates(confidence: float) -> str:
+def _sharp_intervals_note(confidence: float) -> str:
     return (
         f"Intervals are about the estimate where that is narrower: they hold about {100 * confidence:g} % of counts with the same estimate, but fewer of "
         "the largest counts. Ask without “sharp” for intervals that hold counts of every size."
     )
 
 
-def _left_out(release: Release) -> str:
+def _left_out_note(release: Release) -> str:
     return left_out(release.claim.unit, counted_noun(release.features.universe))
 
 
 @dataclass(frozen=True, eq=False)
 class _Replicates:
-    """What runs of the mechanism say of the groups, and of the coarser groups that they are shares of."""
+    """Bootstrap replicates of the groups, and of the coarser groups that they are shares of."""
 
     parts: GroupReplicates
     among: GroupReplicates  # the same, or finer groups where they are few
@@ -161,11 +162,11 @@ class _Replicates:
 def _replicates(
     release: Release, grouping: Grouping, estimate: Floats, wholes: Grouping | None = None
 ) -> _Replicates | None:
-    """Runs of the mechanism, where they can be made and may be of use."""
+    """Bootstrap replicates, where the mechanism can be run again and they may be of use."""
     single = bool((grouping.types == 1).all())  # expected values do not hold single types of every size
     if release.again is None or single or not _has_expected_counts(release) or not can_bootstrap(release):
         return None
-    if wholes is None and _measured(release, grouping):
+    if wholes is None and _is_measured_table(release, grouping):
         return None
     finer = _comparison_grouping(grouping)
     asked = {"parts": grouping} | ({} if wholes is None else {"wholes": wholes})
@@ -186,8 +187,8 @@ def _comparison_grouping(grouping: Grouping) -> Grouping:
     return max((grouping, *by_value), key=lambda g: g.size)
 
 
-def _measured(release: Release, grouping: Grouping) -> bool:
-    """Is it a table with noise of its own? Then nothing else says much more."""
+def _is_measured_table(release: Release, grouping: Grouping) -> bool:
+    """Whether the grouping is a table with noise of its own: then nothing else says much more."""
     named = {
         tuple(release.features.features[m.feature].by)
         for m in release.measurements
@@ -228,11 +229,11 @@ def grouping_of(
             raise InputError(f"an attribute is named {name!r}, as a column of the answer is: rename it")
     if len(set(names)) < len(names):
         raise InputError(f"by names an attribute twice: {', '.join(names)}")
-    made = Grouping(universe, names, (*conditions(universe, where), *only))
-    made.check_listed()
-    if not made.size:
+    grouping = Grouping(universe, names, (*conditions(universe, where), *only))
+    grouping.check_listed()
+    if not grouping.size:
         raise InputError(f"no trip type meets all conditions of {where!r}: relax one")
-    return made
+    return grouping
 
 
 def names_of(by: str | Sequence[str], what: str = "by") -> tuple[str, ...]:
@@ -280,7 +281,7 @@ def _narrower_share_interval(
     release: Release,
     grouping: Grouping,
     inside: Ints,
-    told: tuple[Floats, Floats],
+    measured_ends: tuple[Floats, Floats],
     runs: _Replicates,
     risk: float,
 ) -> tuple[Floats, Floats]:
@@ -289,30 +290,32 @@ def _narrower_share_interval(
     parts, wholes, estimate = runs.parts.runs, runs.wholes, runs.parts.estimate
     truth = _share(parts.truth, wholes.truth[:, inside])
     error = _share(parts.estimate, wholes.estimate[:, inside]) - truth
-    own = _share(estimate, bincount(inside, estimate, wholes.truth.shape[1])[inside])
+    estimated_share = _share(estimate, bincount(inside, estimate, wholes.truth.shape[1])[inside])
     more = variance_inflation(runs.parts, runs.among, best_linear_unbiased(release, grouping))
-    half = bootstrap_half_widths(own, error, truth, more, risk)
-    low, high = told
+    half = bootstrap_half_widths(estimated_share, error, truth, more, risk)
+    low, high = measured_ends
     if half is None:
-        return told
+        return measured_ends
     half = np.maximum(half, MIN_WIDTH_RATIO * (high - low) / 2)
     use = 2 * half < high - low
-    return np.where(use, np.maximum(own - half, 0.0), low), np.where(use, np.minimum(own + half, 1.0), high)
+    return np.where(use, np.maximum(estimated_share - half, 0.0), low), np.where(
+        use, np.minimum(estimated_share + half, 1.0), high
+    )
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    made: Floats = np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
-    return made
+    share: Floats = np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
+    return share
 
 
 def _share_ends(
     release: Release, parts: Grouping, wholes: Grouping, inside: Ints, risk: float
 ) -> tuple[Floats, Floats]:
-    """From what was measured; NaN where that does not tell."""
+    """The ends from the measurements; NaN where these do not determine both the part and the whole."""
     part, whole = best_linear_unbiased(release, parts), best_linear_unbiased(release, wholes)
     low, high = share_interval(part, whole, inside, risk)
-    told = part.told & whole.told[inside]
-    return np.where(told, low, np.nan), np.where(told, high, np.nan)
+    determined = part.told & whole.told[inside]
+    return np.where(determined, low, np.nan), np.where(determined, high, np.nan)
 
 
 def _ask_independent_table(
@@ -328,6 +331,11 @@ def _ask_independent_table(
         )
     counts = np.asarray(release.counts(name))
     ends = table_ends(release, name, checked_risk(confidence))
-    columns: Columns = {**grouping.keys(), "count": counts, "estimate": counts.astype(float), **_both(ends)}
-    notes = [_without(release, ends), _left_out(release)]
+    columns: Columns = {
+        **grouping.keys(),
+        "count": counts,
+        "estimate": counts.astype(float),
+        **_end_columns(ends),
+    }
+    notes = [_missing_intervals_note(release, ends), _left_out_note(release)]
     return AnswerTable(columns, [note for note in notes if note], confidence)

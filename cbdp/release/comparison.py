@@ -1,8 +1,9 @@
-"""What two sets of independent unbiased answers tell about the change between them: its interval, its chance, and ratios.
+"""Two releases compared: the change of every count, with its interval, its p-value and a verdict. No privacy is spent.
 
-Variances add up, and so do the laws: the interval is read off the law of the difference and is shorter than the sum of both
-intervals by about a third. Ratios use Fieller's construction: a ratio r fits if the second less r times the first is within its noise of
-zero. A first count that may be zero leaves the ratio without an upper end.
+All of it is made from the noisy measurements, whose errors are independent between releases whatever was done to the published counts, also
+where the second release used the first as a prior. So variances add up, and so do the distributions of the errors: the interval of a change
+is read off that of the difference, and is shorter than the sum of both intervals by about a third. Ratios have Fieller's interval (1954), and
+among many rows Benjamini and Hochberg's procedure (1995) picks those that stand out.
 """
 
 from __future__ import annotations
@@ -33,25 +34,230 @@ from cbdp.release.universe_files import universe_hash
 from cbdp_features.queries import Filter, Grouping
 from cbdp_features.universe import Attribute
 
+ComparisonColumns = dict[str, list[Hashable] | Ints | Floats | list[str]]
+CHANGED, NOISE = "more than noise can explain", "within noise"
+CHANCE, UNDETERMINED = "could be chance among so many rows", "cannot tell"
+CHANGE_COLUMNS = (
+    *("first", "second", "change", "low", "high"),
+    *("ratio", "ratio_low", "ratio_high", "chance", "chance_adjusted", "verdict"),
+)
 ROUNDING_TOLERANCE = 1e-6  # of a trip
+MULTIPLICITY_METHOD = "Benjamini–Hochberg"
+MAX_VALUES_NAMED = 5  # values that are named
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseComparison:
+    """A row for each group: `columns` fit any data frame. `headline` and `notes` say in words what they show and what to mind.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
+    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
+    >>> changed = cbdp.compare(may, june, by="time")
+    >>> changed.by, changed.rows
+    (('time',), 2)
+    """
+
+    by: tuple[str, ...]
+    columns: ComparisonColumns = field(repr=False)
+    confidence: float
+    names: tuple[str, str]  # of the two sides
+    notes: tuple[str, ...] = ()
+    noun: Noun = TRIP_NOUN  # what is counted
+
+    @property
+    def rows(self) -> int:
+        return len(self.columns["change"])
+
+    def standing_out(self) -> list[int]:
+        """The rows whose change noise cannot explain, after the correction for many rows; the largest change first."""
+        size = np.abs(np.asarray(self.columns["change"], dtype=float))
+        changed = [r for r, verdict in enumerate(self.columns["verdict"]) if verdict == CHANGED]
+        return sorted(changed, key=lambda row: -size[row])
+
+    def many(self, verdict: str) -> int:
+        """How many rows have this verdict."""
+        return sum(v == verdict for v in self.columns["verdict"])
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """What the comparison shows, in sentences."""
+        seen = {v: self.many(v) for v in (CHANGED, CHANCE, NOISE, UNDETERMINED)}
+        alone = seen[CHANGED] + seen[CHANCE]
+        return headline(self.rows, alone, seen[CHANGED], seen[UNDETERMINED], self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
 class UnbiasedAnswers:
-    """Unbiased answers, and the law of their errors; `told` where there is one."""
+    """Unbiased answers and the distribution of their errors; `determined` where the measurements add up to one."""
 
     value: Floats = field(repr=False)
     error: ErrorDistribution
-    told: NDArray[np.bool_] = field(repr=False)
+    determined: NDArray[np.bool_] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class CommonTripTypes:
+    """Conditions that leave the common trip types of either universe, and what there is to say."""
+
+    first: tuple[Filter, ...] = ()
+    second: tuple[Filter, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Published counts by group, and the unbiased answers to them; both cover the same trips."""
+
+    grouping: Grouping
+    rows: Ints = field(repr=False)  # the groups that are compared
+    keys: list[tuple[Hashable, ...]] = field(repr=False)
+    types: Ints = field(repr=False)  # how many trip types each group has
+    count: Ints = field(repr=False)
+    answers: UnbiasedAnswers = field(repr=False)
+
+    def at(self, rows: Sequence[int]) -> Side:
+        """Some of the groups."""
+        which, error = np.asarray(rows, dtype=np.int64), self.answers.error
+        distribution = replace(error, weight=error.weight[:, which], noise=error.noise[:, which])
+        answers = UnbiasedAnswers(self.answers.value[which], distribution, self.answers.determined[which])
+        keys = [self.keys[r] for r in rows]
+        return Side(self.grouping, self.rows[which], keys, self.types[which], self.count[which], answers)
+
+
+def compare(
+    first: Release | Sequence[Release],
+    second: Release | Sequence[Release],
+    by: str | Sequence[str] = (),
+    where: Where | None = None,
+    confidence: float = 0.9,
+) -> ReleaseComparison:
+    r"""How counts changed from the first release to the second, by any attributes, of any trip types.
+
+    Either side may be several releases of one universe, which are added up: seven days against the seven days before. `by`, `where` and
+    `confidence` are those of `Release.ask`. Universes may differ: the trip types that both have are compared.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
+    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
+    >>> changed = cbdp.compare(may, june, by="time")
+    >>> print(*changed.headline, sep="\n")
+    1 of 2 rows changed by more than noise alone explains (at 90 % confidence, each row for itself). If nothing had changed, up to about 0 of 2 would look so.
+    After the correction for many rows (Benjamini–Hochberg), 1 stands out: at most 10 % of such rows are expected to be chance.
+    """
+    risk = checked_risk(confidence)
+    sides = [[s] if isinstance(s, Release) else list(s) for s in (first, second)]
+    names = names_of(by)
+    for name in CHANGE_COLUMNS:
+        if name in names:
+            raise InputError(f"an attribute is named {name!r}, as a column of the comparison is: rename it")
+    _check_different(*sides)
+    one, two, notes = _matched_sides(sides, names, where)
+    return ReleaseComparison(
+        names,
+        _columns(one, two, names, risk),
+        float(confidence),
+        (side_name(sides[0], "the first release"), side_name(sides[1], "the second release")),
+        (*notes, *differences_between(*sides)),
+        counted_noun(sides[0][0].features.universe),
+    )
+
+
+def _check_different(first: Sequence[Release], second: Sequence[Release]) -> None:
+    """A release has the same noise as itself: nothing can be compared."""
+    if not first or not second:
+        raise InputError("a side of the comparison has no release: give one or more")
+    for one in first:
+        for two in second:
+            same = one is two or (
+                len(one.measurements) == len(two.measurements) > 0
+                and all(
+                    np.array_equal(a.values, b.values)
+                    for a, b in zip(one.measurements, two.measurements, strict=True)
+                )
+            )
+            if same:
+                raise InputError("the same release is on both sides: give two different ones")
+
+
+def _matched_sides(
+    sides: Sequence[Sequence[Release]], by: tuple[str, ...], where: Where | None
+) -> tuple[Side, Side, list[str]]:
+    """Both sides, with the groups that both have, in the order of the first."""
+    first, second = (side[0].features.universe for side in sides)
+    asked = conditions(first, where)
+    common = common_trip_types(first, second, [*by, *(a for c in asked for a in c.attributes)])
+    one = combined_side(sides[0], by, where, common.first)
+    two = combined_side(sides[1], by, where, common.second)
+    notes = list(common.notes)
+    place = {key: row for row, key in enumerate(two.keys)}
+    both = [row for row, key in enumerate(one.keys) if key in place]
+    if not both:
+        raise InputError(f"no group by {', '.join(by)} is in both releases: compare by another attribute")
+    for which, side in (("first", one), ("second", two)):
+        if len(both) < len(side.keys):
+            notes.append(
+                f"{len(side.keys) - len(both):,} groups are in the {which} release only and are left out."
+            )
+    one, two = one.at(both), two.at([place[one.keys[row]] for row in both])
+    if notes and (one.types != two.types).any():
+        notes.append("Some groups hold more trip types in one release than in the other.")
+    return one, two, notes
+
+
+def _columns(one: Side, two: Side, by: tuple[str, ...], risk: float) -> ComparisonColumns:
+    """A row for each group; `low` and `high` are NaN where no measured table adds up to it on both sides."""
+    change = two.count - one.count
+    determined = one.answers.determined & two.answers.determined
+    low, high = difference_interval(one.answers, two.answers, risk)
+    ratio_low, ratio_high = ratio_interval(one.answers, two.answers, risk)
+    chance = np.where(determined, p_values(one.answers, two.answers), 1.0)
+    low, high = np.minimum(np.floor(low), change), np.maximum(np.ceil(high), change)
+    if not determined.all():
+        low, high = (np.where(determined, end, np.nan) for end in (low, high))
+        ratio_low, ratio_high = np.where(determined, ratio_low, 0.0), np.where(determined, ratio_high, np.inf)
+    ratio = np.divide(two.count, one.count, out=np.full(len(change), np.nan), where=one.count > 0)
+    adjusted = np.ones(len(chance))
+    adjusted[determined] = benjamini_hochberg(chance[determined])
+    keys: ComparisonColumns = {name: [key[i] for key in one.keys] for i, name in enumerate(by)}
+    return {
+        **keys,
+        "first": one.count,
+        "second": two.count,
+        "change": change,
+        "low": low.astype(np.int64) if determined.all() else low,
+        "high": high.astype(np.int64) if determined.all() else high,
+        "ratio": ratio,
+        "ratio_low": np.fmin(ratio_low, ratio),
+        "ratio_high": np.fmax(ratio_high, ratio),
+        "chance": chance,
+        "chance_adjusted": adjusted,
+        "verdict": _verdicts(determined, chance, adjusted, low, high, risk),
+    }
+
+
+def _verdicts(
+    determined: NDArray[np.bool_], chance: Floats, adjusted: Floats, low: Floats, high: Floats, risk: float
+) -> list[str]:
+    """A change stands out if noise explains it neither for this row nor among all rows, and its interval leaves zero out."""
+    away = (low > 0) | (high < 0)
+    alone = determined & (chance <= risk) & away
+    verdicts = np.where(alone & (adjusted <= risk), CHANGED, np.where(alone, CHANCE, NOISE))
+    return [str(v) for v in np.where(determined, verdicts, UNDETERMINED)]
+
+
+# The interval, the p-value and the ratio of a change
 
 
 def difference_interval(
     first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float
 ) -> tuple[Floats, Floats]:
-    """The least and the largest change that fits what was measured, in whole trips."""
+    """The ends of the change's interval at this risk, in whole trips: by the quantile of the difference of both errors."""
     error = sum_of_errors([first.error, second.error])
     reach = error.reach(risk)
-    # noise of whole numbers: as much probability lies within k as within k + 1/2 of the law without gaps
+    # noise of whole numbers: as much probability lies within k as within k + 1/2 of the distribution without gaps
     whole = np.ceil(reach - 0.5 - ROUNDING_TOLERANCE)
     half = np.where(error.whole, whole, np.maximum(reach, whole))
     change = second.value - first.value
@@ -59,16 +265,19 @@ def difference_interval(
 
 
 def p_values(first: UnbiasedAnswers, second: UnbiasedAnswers) -> Floats:
-    """How often noise alone makes a difference of this size or larger where there is no change."""
+    """Two-sided p-values of “no change”: how often noise alone makes a difference of this size or larger."""
     change = np.abs(second.value - first.value)
     # half a trip for the gaps between whole numbers; where sums are weighted it is on the safe side
-    known = (first.error.variance == 0) & (second.error.variance == 0)
-    size = np.where(known, change, np.maximum(change - 0.5, 0.0))
+    exact = (first.error.variance == 0) & (second.error.variance == 0)
+    size = np.where(exact, change, np.maximum(change - 0.5, 0.0))
     return sum_of_errors([first.error, second.error]).beyond(size)
 
 
 def ratio_interval(first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float) -> tuple[Floats, Floats]:
-    """The least and the largest ratio of the second to the first that fits; infinite where the first may be zero."""
+    """The ends of the ratio of the second to the first (Fieller 1954): all r for which second − r · first is within its noise of zero.
+
+    A first count that may be zero leaves the ratio without an upper end.
+    """
     square = _deviations(first, second, risk) ** 2
     one, two = first.value, second.value
     a = one**2 - square * first.error.variance
@@ -83,7 +292,7 @@ def ratio_interval(first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float)
 
 
 def _deviations(first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float) -> Floats:
-    """How many deviations the noise of any mixture of both reaches: no further than the worst of its parts or the normal law."""
+    """How many standard deviations the noise of any mixture of both reaches: no further than the worst of its parts or the normal distribution."""
     worst = np.full(len(first.value), -float(ndtri(risk / 2)))
     for side in (first, second):
         deviation = np.sqrt(side.error.variance)
@@ -92,18 +301,11 @@ def _deviations(first: UnbiasedAnswers, second: UnbiasedAnswers, risk: float) ->
     return worst
 
 
-# Many rows at once: among a hundred rows without any change, ten lie outside their own 90 % interval.
-#
-# Rows of one comparison are about different trips, and every noisy count belongs to at most one of them. So their errors are independent,
-# and Benjamini and Hochberg's procedure holds as it stands: among the rows that it picks, the expected share without any change is at
-# most the risk.
-
-
-MULTIPLICITY_METHOD = "Benjamini–Hochberg"
-
-
 def benjamini_hochberg(chance: Floats) -> Floats:
-    """The least risk at which each row is picked.
+    """The least false discovery rate at which each row is picked (Benjamini and Hochberg 1995; `scipy.stats.false_discovery_control`).
+
+    Among a hundred rows without any change, ten lie outside their own 90 % interval. Rows of one comparison are about different trips, and every noisy count
+    belongs to at most one of them, so their errors are independent, as the procedure asks.
 
     >>> benjamini_hochberg(np.array([0.01, 0.8, 0.02, 0.04])).round(4).tolist()
     [0.04, 0.8, 0.04, 0.0533]
@@ -111,27 +313,12 @@ def benjamini_hochberg(chance: Floats) -> Floats:
     many = len(chance)
     order = np.argsort(-chance, kind="stable")
     ranked = chance[order] * many / np.arange(many, 0, -1)
-    made = np.empty(many)
-    made[order] = np.minimum(np.minimum.accumulate(ranked), 1.0)
-    return made
+    adjusted = np.empty(many)
+    adjusted[order] = np.minimum(np.minimum.accumulate(ranked), 1.0)
+    return adjusted
 
 
-# What two universes have in common: the same trip types are compared, and what differs is said.
-#
-# Values of a dimension that only one universe has are left out. Dates are not: two months have no day in common, and are compared as
-# wholes. A dimension that only one of them has is added up.
-
-
-MAX_VALUES_NAMED = 5  # values that are named
-
-
-@dataclass(frozen=True)
-class CommonTripTypes:
-    """Conditions that leave the common trip types of either universe, and what there is to say."""
-
-    first: tuple[Filter, ...] = ()
-    second: tuple[Filter, ...] = ()
-    notes: tuple[str, ...] = ()
+# What two universes have in common. Values that only one has are left out; dates (two months share none) and dimensions that only one has are added up
 
 
 def common_trip_types(first: Universe, second: Universe, named: Sequence[str]) -> CommonTripTypes:
@@ -150,22 +337,22 @@ def common_trip_types(first: Universe, second: Universe, named: Sequence[str]) -
         common = _common_values(one, other)
         used = any(name in first.attribute(a).of for a in named)
         notes.append(_values_note(name, one, other, common, used=used))
-        if _as_whole(one, other) and not used:
+        if _compared_as_wholes(one, other) and not used:
             continue
         here.append(_filter(name, one, common))
         there.append(_filter(name, other, common))
     return CommonTripTypes(tuple(here), tuple(there), tuple(notes))
 
 
-def _sum_note(own: Universe, other: Universe, which: str) -> list[str]:
+def _sum_note(universe: Universe, other: Universe, which: str) -> list[str]:
     return [
         f"Only the {which} release tells {name} apart ({len(d):,} values): they are added up."
-        for name, d in own.dimensions.items()
+        for name, d in universe.dimensions.items()
         if name not in other.dimensions
     ]
 
 
-def _meaning(dimension: Dimension) -> dict[Hashable, Any]:
+def _value_meanings(dimension: Dimension) -> dict[Hashable, Any]:
     """What each value stands for: a period is its two ends, whatever it is called."""
     if dimension.edges is None:
         return {value: value for value in dimension.values}
@@ -174,15 +361,15 @@ def _meaning(dimension: Dimension) -> dict[Hashable, Any]:
 
 
 def _values_differ(one: Dimension, other: Dimension) -> bool:
-    return _meaning(one) != _meaning(other)
+    return _value_meanings(one) != _value_meanings(other)
 
 
 def _common_values(one: Dimension, other: Dimension) -> set[Hashable]:
-    theirs = _meaning(other)
-    return {value for value, means in _meaning(one).items() if theirs.get(value, theirs) == means}
+    theirs = _value_meanings(other)
+    return {value for value, means in _value_meanings(one).items() if theirs.get(value, theirs) == means}
 
 
-def _as_whole(one: Dimension, other: Dimension) -> bool:
+def _compared_as_wholes(one: Dimension, other: Dimension) -> bool:
     """Dates, and times of day that are cut differently but begin and end alike, are compared as wholes."""
     if one.edges is not None and other.edges is not None:
         return (one.edges[0], one.edges[-1]) == (other.edges[0], other.edges[-1])
@@ -190,17 +377,19 @@ def _as_whole(one: Dimension, other: Dimension) -> bool:
 
 
 def _filter(name: str, dimension: Dimension, common: set[Hashable]) -> Filter:
-    wanted: NDArray[np.bool_] = np.array([value in common for value in dimension.values])
-    return Filter((name,), wanted)
+    mask: NDArray[np.bool_] = np.array([value in common for value in dimension.values])
+    return Filter((name,), mask)
 
 
 def _values_note(name: str, one: Dimension, other: Dimension, common: set[Hashable], *, used: bool) -> str:
-    if _as_whole(one, other) and not used:
+    if _compared_as_wholes(one, other) and not used:
         if days_in(one) is not None:
             return f"The first release covers {_value_count_text(one, 'day')} of {name}, the second {_value_count_text(other, 'day')}: all are added up."
         return f"Both cover the same hours, cut into {len(one):,} and {len(other):,} periods of {name}: all are added up."
     if not common:
-        cure = "leave it out of by and where" if _as_whole(one, other) else "they cannot be compared"
+        cure = (
+            "leave it out of by and where" if _compared_as_wholes(one, other) else "they cannot be compared"
+        )
         raise InputError(f"no value of {name} means the same in both releases: {cure}")
     left = [_left_out_values(f"the {which}", d, common) for which, d in (("first", one), ("second", other))]
     gone = " and ".join(text for text in left if text)
@@ -221,8 +410,8 @@ def _left_out_values(whose: str, dimension: Dimension, common: set[Hashable]) ->
 
 def _check_attribute(first: Universe, second: Universe, name: str) -> None:
     """Both must know the attribute, and mean the same by it."""
-    for which, own, other in (("first", first, second), ("second", second, first)):
-        if name not in own.attributes and name in other.attributes:
+    for which, universe, other in (("first", first, second), ("second", second, first)):
+        if name not in universe.attributes and name in other.attributes:
             both = [a for a in first.attributes if a in second.attributes]
             raise InputError(
                 f"the {which} release has no {name!r}: compare by what both have ({', '.join(both)})"
@@ -258,27 +447,7 @@ def _check_labels(first: Universe, second: Universe, one: Attribute, other: Attr
         )
 
 
-# One side of a comparison: a release, or several that are added up, such as the days of a week.
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """Published counts by group, and what the measurements tell; both cover the same trips."""
-
-    grouping: Grouping
-    rows: Ints = field(repr=False)  # the groups that are compared
-    keys: list[tuple[Hashable, ...]] = field(repr=False)
-    types: Ints = field(repr=False)  # how many trip types each group has
-    count: Ints = field(repr=False)
-    answers: UnbiasedAnswers = field(repr=False)
-
-    def at(self, rows: Sequence[int]) -> Side:
-        """Some of the groups."""
-        which, error = np.asarray(rows, dtype=np.int64), self.answers.error
-        held = replace(error, weight=error.weight[:, which], noise=error.noise[:, which])
-        answers = UnbiasedAnswers(self.answers.value[which], held, self.answers.told[which])
-        keys = [self.keys[r] for r in rows]
-        return Side(self.grouping, self.rows[which], keys, self.types[which], self.count[which], answers)
+# One side of a comparison: a release, or several that are added up
 
 
 def combined_side(
@@ -287,11 +456,11 @@ def combined_side(
     """The releases of one side, added up group by group."""
     _check_same_universe(releases)
     grouping = grouping_of(releases[0], by, where, only)
-    made = [_side_answers(release, grouping) for release in releases]
+    sides = [_side_answers(release, grouping) for release in releases]
     answers = UnbiasedAnswers(
-        np.sum([a.value for a in made], axis=0),
-        sum_of_errors([a.error for a in made]),
-        np.all([a.told for a in made], axis=0),
+        np.sum([a.value for a in sides], axis=0),
+        sum_of_errors([a.error for a in sides]),
+        np.all([a.determined for a in sides], axis=0),
     )
     keys = grouping.keys()
     rows: list[tuple[Hashable, ...]] = list(zip(*(keys[a] for a in by), strict=True)) if by else [()]
@@ -334,37 +503,37 @@ def _side_answers(release: Release, grouping: Grouping) -> UnbiasedAnswers:
     return UnbiasedAnswers(best.value, error_distribution(best, laws), best.told)
 
 
-# What a comparison says in sentences: what it shows, and in what the two releases differ beside their trips.
+# What a comparison says in sentences
 
 
 def headline(rows: int, alone: int, sure: int, untold: int, confidence: float) -> tuple[str, ...]:
     """What stands out, and what chance alone would do."""
     percent = f"{100 * confidence:g} %"
     judged = rows - untold
-    said = []
+    sentences = []
     if judged == 1:
-        found = "more than noise can explain" if sure else "within noise"
-        said.append(f"The change is {found} (at {percent} confidence).")
+        verdict = "more than noise can explain" if sure else "within noise"
+        sentences.append(f"The change is {verdict} (at {percent} confidence).")
     elif judged:
         by_chance = (1 - confidence) * judged
-        said.append(
+        sentences.append(
             f"{alone:,} of {judged:,} rows changed by more than noise alone explains (at {percent} confidence, each row for itself). "
             f"If nothing had changed, up to about {by_chance:,.0f} of {judged:,} would look so."
         )
-        said.append(_correction_text(sure, confidence))
+        sentences.append(_correction_text(sure, confidence))
     if untold:
-        said.append(
+        sentences.append(
             f"{untold:,} of {rows:,} rows have no interval and no verdict: no measured table adds up to them, so nothing tells how far they may be from the truth."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _correction_text(sure: int, confidence: float) -> str:
-    said = f"After the correction for many rows ({MULTIPLICITY_METHOD}), "
+    opening = f"After the correction for many rows ({MULTIPLICITY_METHOD}), "
     if not sure:
-        return f"{said}none stands out."
+        return f"{opening}none stands out."
     risk = f"{100 * (1 - confidence):.3g} %"
-    return f"{said}{sure:,} {'stands' if sure == 1 else 'stand'} out: at most {risk} of such rows are expected to be chance."
+    return f"{opening}{sure:,} {'stands' if sure == 1 else 'stand'} out: at most {risk} of such rows are expected to be chance."
 
 
 def side_name(releases: Sequence[Release], otherwise: str) -> str:
@@ -388,8 +557,8 @@ def _period_text(release: Release) -> str:
 
 
 def differences_between(first: Sequence[Release], second: Sequence[Release]) -> list[str]:
-    """In what the releases differ that changes how their numbers compare: allowed, and said."""
-    made = []
+    """In what the releases differ that changes how their numbers compare: allowed, and stated."""
+    sentences = []
     for what, read in (
         ("privacy budget", _cost_difference),
         ("unit of privacy", _unit_difference),
@@ -397,16 +566,16 @@ def differences_between(first: Sequence[Release], second: Sequence[Release]) -> 
     ):
         one, two = (sorted({read(r) for r in side}) for side in (first, second))
         if one != two:
-            made.append(
+            sentences.append(
                 f"The {what} differs: {' and '.join(one)} in the first, {' and '.join(two)} in the second."
             )
     noun = counted_noun(first[0].features.universe)
     bounds = dict.fromkeys(left_out(r.claim.unit, noun) for r in (*first, *second))
-    made += [f"{sentence} Changes in the others are not seen." for sentence in bounds if sentence]
-    made += _span_difference(first, second)
+    sentences += [f"{sentence} Changes in the others are not seen." for sentence in bounds if sentence]
+    sentences += _span_difference(first, second)
     if not all(r.secure for r in (*first, *second)):
-        made.append("At least one release is a simulation, which protects nobody.")
-    return made
+        sentences.append("At least one release is a simulation, which protects nobody.")
+    return sentences
 
 
 def _cost_difference(release: Release) -> str:
@@ -428,10 +597,10 @@ def _mechanism_difference(release: Release) -> str:
 
 def _span_difference(first: Sequence[Release], second: Sequence[Release]) -> list[str]:
     days = [[_day_count(r) for r in side] for side in (first, second)]
-    known = [sum(n for n in side if n) for side in days if all(side)]
-    if len(known) < 2 or known[0] == known[1]:
+    spans = [sum(n for n in side if n) for side in days if all(side)]
+    if len(spans) < 2 or spans[0] == spans[1]:
         return []
-    return [f"The first covers {known[0]:,} days and the second {known[1]:,}: counts are not per day."]
+    return [f"The first covers {spans[0]:,} days and the second {spans[1]:,}: counts are not per day."]
 
 
 def _day_count(release: Release) -> int:
@@ -441,189 +610,6 @@ def _day_count(release: Release) -> int:
     stated = None if release.about is None else release.about.period
     dates = stated if isinstance(stated, Dates) else dates_of(release.features.universe)
     return 0 if dates is None else (dates.last - dates.first).days + 1
-
-
-# Two releases compared: the change of every count, with its interval, its chance and a verdict. No privacy is spent.
-#
-# Verdicts and intervals are made from the noisy measurements, whose errors are independent between releases whatever was done to the
-# published counts, also where the second release used the first as a prior.
-
-
-ComparisonColumns = dict[str, list[Hashable] | Ints | Floats | list[str]]
-
-CHANGED, NOISE = "more than noise can explain", "within noise"
-CHANCE, UNDETERMINED = "could be chance among so many rows", "cannot tell"
-CHANGE_COLUMNS = (
-    *("first", "second", "change", "low", "high"),
-    *("ratio", "ratio_low", "ratio_high", "chance", "chance_adjusted", "verdict"),
-)
-
-
-@dataclass(frozen=True, eq=False)
-class ReleaseComparison:
-    """A row for each group: `columns` fit any data frame. `headline` and `notes` say in words what they show and what to mind.
-
-    >>> import cbdp
-    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
-    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
-    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
-    >>> changed = cbdp.compare(may, june, by="time")
-    >>> changed.by, changed.rows
-    (('time',), 2)
-    """
-
-    by: tuple[str, ...]
-    columns: ComparisonColumns = field(repr=False)
-    confidence: float
-    names: tuple[str, str]  # of the two sides
-    notes: tuple[str, ...] = ()
-    noun: Noun = TRIP_NOUN  # what is counted
-
-    @property
-    def rows(self) -> int:
-        return len(self.columns["change"])
-
-    def standing_out(self) -> list[int]:
-        """The rows whose change noise cannot explain, after the correction for many rows; the largest change first."""
-        size = np.abs(np.asarray(self.columns["change"], dtype=float))
-        found = [r for r, verdict in enumerate(self.columns["verdict"]) if verdict == CHANGED]
-        return sorted(found, key=lambda row: -size[row])
-
-    def many(self, verdict: str) -> int:
-        """How many rows have this verdict."""
-        return sum(v == verdict for v in self.columns["verdict"])
-
-    @property
-    def headline(self) -> tuple[str, ...]:
-        """What the comparison shows, in sentences."""
-        seen = {v: self.many(v) for v in (CHANGED, CHANCE, NOISE, UNDETERMINED)}
-        alone = seen[CHANGED] + seen[CHANCE]
-        return headline(self.rows, alone, seen[CHANGED], seen[UNDETERMINED], self.confidence)
-
-
-def compare(
-    first: Release | Sequence[Release],
-    second: Release | Sequence[Release],
-    by: str | Sequence[str] = (),
-    where: Where | None = None,
-    confidence: float = 0.9,
-) -> ReleaseComparison:
-    r"""How counts changed from the first release to the second, by any attributes, of any trip types.
-
-    Either side may be several releases of one universe, which are added up: seven days against the seven days before. `by`, `where` and
-    `confidence` are those of `Release.ask`. Universes may differ: the trip types that both have are compared.
-
-    >>> import cbdp
-    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
-    >>> mechanism = cbdp.ConstraintBased(features, epsilon=1)
-    >>> may, june = (mechanism.simulate({"stop": ["A"] * n, "time": ["am"] * n}, seed=n) for n in (300, 900))
-    >>> changed = cbdp.compare(may, june, by="time")
-    >>> print(*changed.headline, sep="\n")
-    1 of 2 rows changed by more than noise alone explains (at 90 % confidence, each row for itself). If nothing had changed, up to about 0 of 2 would look so.
-    After the correction for many rows (Benjamini–Hochberg), 1 stands out: at most 10 % of such rows are expected to be chance.
-    """
-    risk = checked_risk(confidence)
-    sides = [[s] if isinstance(s, Release) else list(s) for s in (first, second)]
-    names = names_of(by)
-    for name in CHANGE_COLUMNS:
-        if name in names:
-            raise InputError(f"an attribute is named {name!r}, as a column of the comparison is: rename it")
-    _check_different(*sides)
-    one, two, notes = _matched(sides, names, where)
-    return ReleaseComparison(
-        names,
-        _columns(one, two, names, risk),
-        float(confidence),
-        (side_name(sides[0], "the first release"), side_name(sides[1], "the second release")),
-        (*notes, *differences_between(*sides)),
-        counted_noun(sides[0][0].features.universe),
-    )
-
-
-def _check_different(first: Sequence[Release], second: Sequence[Release]) -> None:
-    """A release has the same noise as itself: nothing can be compared."""
-    if not first or not second:
-        raise InputError("a side of the comparison has no release: give one or more")
-    for one in first:
-        for two in second:
-            same = one is two or (
-                len(one.measurements) == len(two.measurements) > 0
-                and all(
-                    np.array_equal(a.values, b.values)
-                    for a, b in zip(one.measurements, two.measurements, strict=True)
-                )
-            )
-            if same:
-                raise InputError("the same release is on both sides: give two different ones")
-
-
-def _matched(
-    sides: Sequence[Sequence[Release]], by: tuple[str, ...], where: Where | None
-) -> tuple[Side, Side, list[str]]:
-    """Both sides, with the groups that both have, in the order of the first."""
-    first, second = (side[0].features.universe for side in sides)
-    asked = conditions(first, where)
-    common = common_trip_types(first, second, [*by, *(a for c in asked for a in c.attributes)])
-    one = combined_side(sides[0], by, where, common.first)
-    two = combined_side(sides[1], by, where, common.second)
-    notes = list(common.notes)
-    place = {key: row for row, key in enumerate(two.keys)}
-    both = [row for row, key in enumerate(one.keys) if key in place]
-    if not both:
-        raise InputError(f"no group by {', '.join(by)} is in both releases: compare by another attribute")
-    for which, side in (("first", one), ("second", two)):
-        if len(both) < len(side.keys):
-            notes.append(
-                f"{len(side.keys) - len(both):,} groups are in the {which} release only and are left out."
-            )
-    one, two = one.at(both), two.at([place[one.keys[row]] for row in both])
-    if notes and (one.types != two.types).any():
-        notes.append("Some groups hold more trip types in one release than in the other.")
-    return one, two, notes
-
-
-def _columns(one: Side, two: Side, by: tuple[str, ...], risk: float) -> ComparisonColumns:
-    """A row for each group; `low` and `high` are NaN where no measured table adds up to it on both sides."""
-    change = two.count - one.count
-    told = one.answers.told & two.answers.told
-    low, high = difference_interval(one.answers, two.answers, risk)
-    ratio_low, ratio_high = ratio_interval(one.answers, two.answers, risk)
-    likely = np.where(told, p_values(one.answers, two.answers), 1.0)
-    low, high = np.minimum(np.floor(low), change), np.maximum(np.ceil(high), change)
-    if not told.all():
-        low, high = (np.where(told, end, np.nan) for end in (low, high))
-        ratio_low, ratio_high = np.where(told, ratio_low, 0.0), np.where(told, ratio_high, np.inf)
-    ratio = np.divide(two.count, one.count, out=np.full(len(change), np.nan), where=one.count > 0)
-    many = np.ones(len(likely))
-    many[told] = benjamini_hochberg(likely[told])
-    keys: ComparisonColumns = {name: [key[i] for key in one.keys] for i, name in enumerate(by)}
-    return {
-        **keys,
-        "first": one.count,
-        "second": two.count,
-        "change": change,
-        "low": low.astype(np.int64) if told.all() else low,
-        "high": high.astype(np.int64) if told.all() else high,
-        "ratio": ratio,
-        "ratio_low": np.fmin(ratio_low, ratio),
-        "ratio_high": np.fmax(ratio_high, ratio),
-        "chance": likely,
-        "chance_adjusted": many,
-        "verdict": _verdicts(told, likely, many, low, high, risk),
-    }
-
-
-def _verdicts(
-    told: NDArray[np.bool_], likely: Floats, many: Floats, low: Floats, high: Floats, risk: float
-) -> list[str]:
-    """A change stands out if noise explains it neither for this row nor among all rows, and its interval leaves zero out."""
-    away = (low > 0) | (high < 0)
-    alone = told & (likely <= risk) & away
-    made = np.where(alone & (many <= risk), CHANGED, np.where(alone, CHANCE, NOISE))
-    return [str(v) for v in np.where(told, made, UNDETERMINED)]
-
-
-# How releases differ: changes with intervals and verdicts, for many rows at once.
 
 
 __all__ = ["CHANCE", "CHANGED", "NOISE", "UNDETERMINED", "ReleaseComparison", "compare"]

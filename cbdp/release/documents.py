@@ -1,4 +1,8 @@
-"""What every file of a release holds and what its columns mean: one description, for people and for programs."""
+"""What stands beside the data of a release, so that it speaks for itself: README.md, datapackage.json and deployment.yaml.
+
+All three follow from one description of the files and their columns. README.md is for people who were handed the folder, datapackage.json is
+a Data Package (Frictionless) for catalogues and programs, and deployment.yaml an entry for the OpenDP registry of deployments.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,8 @@ from cbdp.release.views import Published
 from cbdp.rounding import ROUNDINGS
 from cbdp.text import markdown_code, markdown_text, printable
 
+README_FILE, PACKAGE_FILE, REGISTRY_FILE = "README.md", "datapackage.json", "deployment.yaml"
+DOCUMENT_NAMES = (README_FILE, PACKAGE_FILE, REGISTRY_FILE)
 FRICTIONLESS_TYPES: tuple[tuple[Any, str], ...] = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_integer, "integer"),
@@ -85,12 +91,35 @@ class FileDescription:
     keys: tuple[str, ...] = ()
 
 
+def documents(
+    release: Release,
+    sections: Mapping[str, Any],
+    folder: Path,
+    extra: Collection[str] = (),
+) -> dict[str, str]:
+    """The documents of a release by name, from what the manifest says of its files and from the files as they lie in a folder.
+
+    They depend on published values only, and the same release gives the same text. What promises nothing is not registered.
+    """
+    files = describe_files(release, sections, folder)
+    entry = registry_entry(release)
+    registered = [] if entry is None else [REGISTRY_FILE]
+    texts = {
+        README_FILE: readme(release, files, [*extra, PACKAGE_FILE, *registered]),
+        PACKAGE_FILE: data_package(release, files),
+    }
+    return texts if entry is None else {**texts, REGISTRY_FILE: entry}
+
+
+# What every file holds and what its columns mean
+
+
 def describe_files(release: Release, sections: Mapping[str, Any], folder: Path) -> list[FileDescription]:
     """Every Parquet file, those that most people want first."""
     words, noun = _column_meanings(release, sections), counted_noun(release.features.universe)
     return [
-        _file(folder, path, noun.say(about), {**words, **own}, keys)
-        for path, about, own, keys in _file_entries(sections)
+        _file_description(folder, path, noun.say(about), {**words, **particular}, keys)
+        for path, about, particular, keys in _file_entries(sections)
     ]
 
 
@@ -108,7 +137,7 @@ def _file_entries(
     seen = set()
     for f in sections["features"]:
         seen.add(f["file"])
-        yield f["file"], _table(f), {}, tuple(f["by"])
+        yield f["file"], _table_description(f), {}, tuple(f["by"])
     for m in sections["measurements"]:
         if m["file"] not in seen:
             seen.add(m["file"])
@@ -117,7 +146,7 @@ def _file_entries(
             yield m["floors"], f"Where small measurements of “{m['feature']}” were left out.", {}, ()
     if sections["places"] is not None:
         yield sections["places"]["file"], "Where the stops are. Public.", PLACE_MEANINGS, ("id",)
-    yield from _universe(sections["universe"])
+    yield from _universe_entries(sections["universe"])
     if "prior" in sections:
         yield sections["prior"]["file"], "Public weights that entered the estimate.", {}, dimensions
 
@@ -131,7 +160,7 @@ def combination(names: Sequence[str]) -> str:
     return f"combination of {enumerated(list(names))}" if len(names) > 1 else "".join(names)
 
 
-def _table(feature: Mapping[str, Any]) -> str:
+def _table_description(feature: Mapping[str, Any]) -> str:
     if feature["name"] == TOTAL:
         return "Table “total”: all trips together, one row."
     if feature["name"] == SINGLETON:
@@ -140,7 +169,9 @@ def _table(feature: Mapping[str, Any]) -> str:
     return f"Table “{feature['name']}”: counts by {enumerated([name.replace('.', ' ') for name in feature['by']])}."
 
 
-def _universe(universe: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, str], tuple[str, ...]]]:
+def _universe_entries(
+    universe: Mapping[str, Any],
+) -> Iterator[tuple[str, str, Mapping[str, str], tuple[str, ...]]]:
     for d in universe["dimensions"]:
         values = "The only possible value" if d["size"] == 1 else f"All {d['size']:,} possible values"
         yield d["file"], f"{values} of “{d['name']}”. Public.", {}, (d["name"],)
@@ -158,7 +189,7 @@ def _column_meanings(release: Release, sections: Mapping[str, Any]) -> dict[str,
     noun = counted_noun(release.features.universe)
     words = {name: noun.say(text.format(sure=sure)) for name, text in NUMBER_MEANINGS.items()}
     for d in sections["universe"]["dimensions"]:
-        words[d["name"]] = _dimension(release, d, sections["places"])
+        words[d["name"]] = _dimension_meaning(release, d, sections["places"])
     for a in sections["universe"]["attributes"]:
         kind = a["name"].rpartition(".")[2]
         whose = f"of the {a['of'][0]}" if len(a["of"]) == 1 else f"for this {enumerated(a['of'])}"
@@ -167,180 +198,47 @@ def _column_meanings(release: Release, sections: Mapping[str, Any]) -> dict[str,
     return words
 
 
-def _dimension(release: Release, stated: Mapping[str, Any], places: Mapping[str, Any] | None) -> str:
-    name, held = stated["name"], release.features.universe.dimension(stated["name"])
+def _dimension_meaning(release: Release, stated: Mapping[str, Any], places: Mapping[str, Any] | None) -> str:
+    name, dimension = stated["name"], release.features.universe.dimension(stated["name"])
     noun = counted_noun(release.features.universe)
     json = " Text in JSON." if stated["labels"] == ENCODED_KIND else ""
     if stated["edges"] is not None:
-        names = period_names(held)
+        names = period_names(dimension)
         long = f"The {len(names)} periods" if len(names) > 1 else "The period"
         zone = None if release.about is None else release.about.timezone
         local = "" if zone is None else f" Time zone: {zone}."
         run = f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0]
         return f"The period of the {noun.one}, named by its start. {long}: {run}.{local}{json}"
-    known = set() if release.places is None else {str(stop) for stop in release.places.ids}
-    if places is not None and known.issuperset(map(str, held.values)):
+    stop_ids = set() if release.places is None else {str(stop) for stop in release.places.ids}
+    if places is not None and stop_ids.issuperset(map(str, dimension.values)):
         whose = "" if name in PLACE_NAMES else f" that is the {name}"
         return f"The stop{whose} of the {noun.one}; see {places['file']}.{json}"
     return f"One of the values in {stated['file']}.{json}"
 
 
-def _file(
+def _file_description(
     folder: Path, path: str, about: str, words: Mapping[str, str], keys: tuple[str, ...]
 ) -> FileDescription:
-    with pq.ParquetFile(folder / path) as held:
-        schema, metadata = held.schema_arrow, held.metadata
+    with pq.ParquetFile(folder / path) as file:
+        schema, metadata = file.schema_arrow, file.metadata
         groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
         missing = [
             sum(g.column(c).statistics.null_count if g.column(c).statistics else 0 for g in groups)
             for c in range(len(schema))
         ]
         columns = [
-            ColumnDescription(f.name, _type(f.type), words.get(f.name, ""), many)
+            ColumnDescription(f.name, _frictionless_type(f.type), words.get(f.name, ""), many)
             for f, many in zip(schema, missing, strict=True)
         ]
         return FileDescription(path, about, tuple(columns), metadata.num_rows, keys)
 
 
-def _type(held: Any) -> str:
+def _frictionless_type(arrow_type: Any) -> str:
     """The type of a column as Frictionless tables name it; for bytes they have no name."""
-    return next((name for fits, name in FRICTIONLESS_TYPES if fits(held)), "any")
+    return next((name for fits, name in FRICTIONLESS_TYPES if fits(arrow_type)), "any")
 
 
-# Licences that data are published under, by the names that catalogues know.
-
-
-CREATIVE_COMMONS = "https://creativecommons.org"
-OPEN_DATA = "https://opendatacommons.org/licenses"
-# SPDX identifier → address of the text
-KNOWN_LICENCES = {
-    "CC0-1.0": f"{CREATIVE_COMMONS}/publicdomain/zero/1.0/",
-    "CC-BY-4.0": f"{CREATIVE_COMMONS}/licenses/by/4.0/",
-    "CC-BY-SA-4.0": f"{CREATIVE_COMMONS}/licenses/by-sa/4.0/",
-    "CC-BY-NC-4.0": f"{CREATIVE_COMMONS}/licenses/by-nc/4.0/",
-    "ODbL-1.0": f"{OPEN_DATA}/odbl/1-0/",
-    "ODC-By-1.0": f"{OPEN_DATA}/by/1-0/",
-    "PDDL-1.0": f"{OPEN_DATA}/pddl/1-0/",
-    "DL-DE-BY-2.0": "https://www.govdata.de/dl-de/by-2-0",
-    "OGL-UK-3.0": "https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
-}
-
-
-def licence_of(text: str | None) -> dict[str, str] | None:
-    """A licence as Data Packages state it; None for words that no catalogue knows.
-
-    >>> licence_of("CC BY 4.0")["name"], licence_of("https://example.org/terms")
-    ('CC-BY-4.0', {'path': 'https://example.org/terms'})
-    >>> licence_of("ask us") is None
-    True
-    """
-    if text is None:
-        return None
-    if re.fullmatch(r"https?://\S+", text):
-        return {"path": text}
-    for name, path in KNOWN_LICENCES.items():
-        if _normalised_licence(text) in (
-            _normalised_licence(name),
-            _normalised_licence(name.removesuffix("-1.0")),
-        ):
-            return {"name": name, "title": text, "path": path}
-    return None
-
-
-def _normalised_licence(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
-
-
-# datapackage.json: the release as a Data Package (Frictionless), which catalogues and many tools read.
-
-
-DATA_PACKAGE_PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
-
-
-def data_package(release: Release, files: Sequence[FileDescription]) -> str:
-    """The text of datapackage.json. Sizes and hashes are in the manifest: validators of Data Packages cannot check those of Parquet files."""
-    names = _resource_names([f.path for f in files])
-    made: dict[str, Any] = {
-        "$schema": DATA_PACKAGE_PROFILE,
-        "name": slug(title_of(release)) or "release",
-        "title": title_of(release),
-        "description": f"{contents_text(release)}; {guarantee_text(release)}. README.md tells how to read the files; manifest.json has their hashes.",
-        "keywords": ["differential privacy", "mobility", "origin-destination"],
-        **_publisher_fields(release),
-        "privacy": _privacy_fields(release),
-        "resources": [_resource(f, names[f.path]) for f in files],
-    }
-    return json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _publisher_fields(release: Release) -> dict[str, Any]:
-    """What the publisher says, under the names that Data Packages have for it; the rest under ours."""
-    about = release.about
-    if about is None:
-        return {}
-    licence = licence_of(about.licence)
-    made: dict[str, Any] = {"licenses": [licence]} if licence is not None else {}
-    if about.publisher is not None:
-        made["contributors"] = [{"title": about.publisher, "roles": ["publisher"], "role": "publisher"}]
-    stated = {key: value for key, value in about.json().items() if key != "title"}
-    return made | ({"about": stated} if stated else {})
-
-
-def _privacy_fields(release: Release) -> dict[str, Any]:
-    """The promise in numbers; what a simulation states are no numbers."""
-    claim = release.promise
-    cost = claim.cost
-    epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
-    rho = {"rho": float(cost.rho)} if claim.holds and cost.currency == "rho" else {}
-    unit = unit_json(claim.unit)
-    return {"statement": str(claim), "unit": unit["words"], "epsilon": epsilon, "delta": delta} | rho
-
-
-def _resource(file: FileDescription, name: str) -> dict[str, Any]:
-    keys = {"primaryKey": list(file.keys)} if file.keys else {}
-    return {
-        "name": name,
-        "path": file.path,
-        "type": "table",
-        "format": "parquet",
-        "mediatype": PARQUET_MEDIA_TYPE,
-        "description": file.about,
-        "schema": {"fields": [_field(c, file.rows) for c in file.columns], **keys},
-    }
-
-
-def _field(column: ColumnDescription, rows: int) -> dict[str, Any]:
-    """Readers make floating-point numbers of whole ones where some are missing: the type says what can be relied on."""
-    empty = rows > 0 and column.missing == rows
-    type_ = "any" if empty else "number" if column.type == "integer" and column.missing else column.type
-    said = [column.meaning, "Empty in this file." if empty else ""]
-    description = " ".join(filter(None, said))
-    return {"name": column.name, "type": type_} | ({"description": description} if description else {})
-
-
-def slug(text: str) -> str:
-    """Text as a name of small letters, digits, dots and dashes.
-
-    >>> slug("Zürich: trips, 2026")
-    'z-rich-trips-2026'
-    """
-    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
-
-
-def _resource_names(paths: Sequence[str]) -> dict[str, str]:
-    """A name for each file, no two alike."""
-    made: dict[str, str] = {}
-    for path in paths:
-        plain = slug(path.removesuffix(".parquet").removeprefix("features/")) or "table"
-        taken = set(made.values())
-        numbered = (f"{plain}-{n}" for n in range(2, len(paths) + 2))
-        made[path] = next(name for name in (plain, *numbered) if name not in taken)
-    return made
-
-
-# README.md: what a release is, how strongly it protects, how to read its files, how to cite it. For people who were handed the folder.
-
+# README.md
 
 OTHER_FILES = {
     "report.html": "The report: maps, charts and how far each table can be trusted. One page that opens offline. Begin here.",
@@ -365,13 +263,13 @@ def readme(release: Release, files: Sequence[FileDescription], others: Sequence[
     """The text of README.md; `others` are the files that are not Parquet."""
     paragraphs = [
         *_readme_head(release),
-        *_protection(release),
+        *_protection_paragraphs(release),
         "## Files",
         _file_table(files, others),
         "## Columns",
         *_column_table(files),
         "## How to read it",
-        *_advice(release, others),
+        *_reading_advice(release, others),
         "## How to cite it",
         _citation(release),
         "## Licence",
@@ -384,9 +282,9 @@ def _readme_head(release: Release) -> Iterator[str]:
     if not release.secure:
         yield "**Simulation, not a release.** Its noise came from a seed, so anybody can compute it and remove it: it protects nobody."
     yield f"# {markdown_text(title_of(release))}"
-    known = where_and_when(release)
-    if known is not None:
-        yield markdown_text(known)
+    setting = where_and_when(release)
+    if setting is not None:
+        yield markdown_text(setting)
     several = len(release.features.features)
     agree = "" if release.tables else " that add up to each other"
     noise = "protected by random noise" if release.promise.holds else "with random noise"
@@ -398,7 +296,7 @@ def _readme_head(release: Release) -> Iterator[str]:
         yield f"Times are local times of {markdown_text(release.about.timezone)}."
 
 
-def _protection(release: Release) -> Iterator[str]:
+def _protection_paragraphs(release: Release) -> Iterator[str]:
     """In one sentence what is promised, and precisely."""
     claim, noun = release.promise, counted_noun(release.features.universe)
     bound = left_out(claim.unit, noun)
@@ -446,17 +344,17 @@ def _file_table(files: Sequence[FileDescription], others: Sequence[str]) -> str:
 
 def _column_table(files: Sequence[FileDescription]) -> Iterator[str]:
     """Every column once: those that name rows first, then the numbers."""
-    found: dict[str, list[ColumnDescription]] = {}
+    columns: dict[str, list[ColumnDescription]] = {}
     for file in files:
         for column in file.columns:
-            found.setdefault(column.name, []).append(column)
-    names = [n for n in found if n not in NUMBER_MEANINGS] + [n for n in NUMBER_MEANINGS if n in found]
+            columns.setdefault(column.name, []).append(column)
+    names = [n for n in columns if n not in NUMBER_MEANINGS] + [n for n in NUMBER_MEANINGS if n in columns]
     lines = [
-        f"| {markdown_code(n)} | {_column_kind(found[n])} | {markdown_text(found[n][0].meaning)} |"
+        f"| {markdown_code(n)} | {_column_kind(columns[n])} | {markdown_text(columns[n][0].meaning)} |"
         for n in names
     ]
     yield "\n".join(["| column | type | meaning |", "|---|---|---|", *lines])
-    if any(column.missing for held in found.values() for column in held):
+    if any(column.missing for same_name in columns.values() for column in same_name):
         yield "A number is missing where there is none: nothing was measured, estimated or given an interval there."
 
 
@@ -465,7 +363,7 @@ def _column_kind(columns: Sequence[ColumnDescription]) -> str:
     return kinds.get(columns[0].type, columns[0].type)
 
 
-def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
+def _reading_advice(release: Release, others: Sequence[str]) -> Iterator[str]:
     sure, noun = f"{100 * (release.confidence or 0.9):g} %", counted_noun(release.features.universe)
     yield (
         noun.say("Use `count`. It is near the true number of trips")
@@ -480,7 +378,7 @@ def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
         yield "The tables were published one by one: do not combine numbers of different tables. Small counts were left out."
     else:
         yield noun.say("All tables are sums of the same published trips, so they agree with each other.")
-        yield from _sums(release)
+        yield from _sums_advice(release)
     rounding = release.recipe.rounding
     if rounding is not None and ROUNDINGS.installed(rounding).needs_expected:
         yield (
@@ -496,25 +394,25 @@ def _advice(release: Release, others: Sequence[str]) -> Iterator[str]:
     )
 
 
-def _sums(release: Release) -> Iterator[str]:
-    """Which sums were measured, and what tells the error of others."""
+def _sums_advice(release: Release) -> Iterator[str]:
+    """Which sums were measured, and where to ask for the intervals of others."""
     published, public = Published(release), release.recipe.public
-    known = [
+    measured = [
         n
         for n in release.features.features
-        if n != SINGLETON and (n in public or published.law(n) is not None)
+        if n != SINGLETON and (n in public or published.noise_distribution(n) is not None)
     ]
-    if known:
+    if measured:
         yield (
-            f"Small counts are mostly noise. Sums that have a table of their own were measured as such ({markdown_text(enumerated(known))}). Any other sum adds up the "
+            f"Small counts are mostly noise. Sums that have a table of their own were measured as such ({markdown_text(enumerated(measured))}). Any other sum adds up the "
             "errors of its parts: `release.ask` below and `cbdp ask` tell its interval."
         )
 
 
 def _citation(release: Release) -> str:
-    said = {} if release.about is None else release.about.texts()
-    known = where_and_when(release)
-    pieces = [said.get("publisher"), title_of(release), known]
+    texts = {} if release.about is None else release.about.texts()
+    setting = where_and_when(release)
+    pieces = [texts.get("publisher"), title_of(release), setting]
     claim = release.promise
     promise = (
         f"Differentially private, {epsilon_text(claim)}{delta_rho_text(claim)} for each {protected_text(claim.unit, counted_noun(release.features.universe))}"
@@ -522,27 +420,154 @@ def _citation(release: Release) -> str:
         else None
     )
     version = release.stored.software["cbdp"] if release.stored else __version__
-    made = f"Made with cbdp {version}"
-    line = ". ".join(markdown_text(piece.rstrip(".")) for piece in [*pieces, promise, made] if piece)
+    software = f"Made with cbdp {version}"
+    line = ". ".join(markdown_text(piece.rstrip(".")) for piece in [*pieces, promise, software] if piece)
     return f"> {line}.\n\nTo name this very release, add the SHA-256 of `manifest.json`."
 
 
 def _licence(release: Release) -> str:
-    said = {} if release.about is None else release.about.texts()
-    who = said.get("contact") or said.get("publisher") or "the publisher"
+    texts = {} if release.about is None else release.about.texts()
+    who = texts.get("contact") or texts.get("publisher") or "the publisher"
     line = (
-        markdown_text(said["licence"])
-        if "licence" in said
+        markdown_text(texts["licence"])
+        if "licence" in texts
         else f"No licence is stated. Ask {markdown_text(who)} before you use the data."
     )
-    contact = f"\n\nContact: {markdown_text(said['contact'])}" if "contact" in said else ""
+    contact = f"\n\nContact: {markdown_text(texts['contact'])}" if "contact" in texts else ""
     return line + contact
 
 
-# deployment.yaml: the release as the OpenDP registry of deployments asks for it, ready to be sent in once the publisher has added the rest.
-#
-# The registry asks what a release cannot know: its intended use, the day of publication, why ε was chosen. These stand there as comments.
+# datapackage.json
 
+DATA_PACKAGE_PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
+
+
+def data_package(release: Release, files: Sequence[FileDescription]) -> str:
+    """The text of datapackage.json. Sizes and hashes are in the manifest: validators of Data Packages cannot check those of Parquet files."""
+    names = _resource_names([f.path for f in files])
+    package: dict[str, Any] = {
+        "$schema": DATA_PACKAGE_PROFILE,
+        "name": slug(title_of(release)) or "release",
+        "title": title_of(release),
+        "description": f"{contents_text(release)}; {guarantee_text(release)}. README.md tells how to read the files; manifest.json has their hashes.",
+        "keywords": ["differential privacy", "mobility", "origin-destination"],
+        **_publisher_fields(release),
+        "privacy": _privacy_fields(release),
+        "resources": [_resource_descriptor(f, names[f.path]) for f in files],
+    }
+    return json.dumps(package, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _publisher_fields(release: Release) -> dict[str, Any]:
+    """What the publisher says, under the names that Data Packages have for it; the rest under ours."""
+    about = release.about
+    if about is None:
+        return {}
+    licence = licence_of(about.licence)
+    fields: dict[str, Any] = {"licenses": [licence]} if licence is not None else {}
+    if about.publisher is not None:
+        fields["contributors"] = [{"title": about.publisher, "roles": ["publisher"], "role": "publisher"}]
+    stated = {key: value for key, value in about.json().items() if key != "title"}
+    return fields | ({"about": stated} if stated else {})
+
+
+def _privacy_fields(release: Release) -> dict[str, Any]:
+    """The promise in numbers; what a simulation states are no numbers."""
+    claim = release.promise
+    cost = claim.cost
+    epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
+    rho = {"rho": float(cost.rho)} if claim.holds and cost.currency == "rho" else {}
+    unit = unit_json(claim.unit)
+    return {"statement": str(claim), "unit": unit["words"], "epsilon": epsilon, "delta": delta} | rho
+
+
+def _resource_descriptor(file: FileDescription, name: str) -> dict[str, Any]:
+    keys = {"primaryKey": list(file.keys)} if file.keys else {}
+    return {
+        "name": name,
+        "path": file.path,
+        "type": "table",
+        "format": "parquet",
+        "mediatype": PARQUET_MEDIA_TYPE,
+        "description": file.about,
+        "schema": {"fields": [_field_descriptor(c, file.rows) for c in file.columns], **keys},
+    }
+
+
+def _field_descriptor(column: ColumnDescription, rows: int) -> dict[str, Any]:
+    """Readers make floating-point numbers of whole ones where some are missing: the type says what can be relied on."""
+    empty = rows > 0 and column.missing == rows
+    type_ = "any" if empty else "number" if column.type == "integer" and column.missing else column.type
+    sentences = [column.meaning, "Empty in this file." if empty else ""]
+    description = " ".join(filter(None, sentences))
+    return {"name": column.name, "type": type_} | ({"description": description} if description else {})
+
+
+def slug(text: str) -> str:
+    """Text as a name of small letters, digits, dots and dashes.
+
+    >>> slug("Zürich: trips, 2026")
+    'z-rich-trips-2026'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
+
+
+def _resource_names(paths: Sequence[str]) -> dict[str, str]:
+    """A name for each file, no two alike."""
+    resource_names: dict[str, str] = {}
+    for path in paths:
+        plain = slug(path.removesuffix(".parquet").removeprefix("features/")) or "table"
+        taken = set(resource_names.values())
+        numbered = (f"{plain}-{n}" for n in range(2, len(paths) + 2))
+        resource_names[path] = next(name for name in (plain, *numbered) if name not in taken)
+    return resource_names
+
+
+# Licences, by the names that catalogues know
+
+CREATIVE_COMMONS = "https://creativecommons.org"
+OPEN_DATA = "https://opendatacommons.org/licenses"
+# SPDX identifier → address of the text
+KNOWN_LICENCES = {
+    "CC0-1.0": f"{CREATIVE_COMMONS}/publicdomain/zero/1.0/",
+    "CC-BY-4.0": f"{CREATIVE_COMMONS}/licenses/by/4.0/",
+    "CC-BY-SA-4.0": f"{CREATIVE_COMMONS}/licenses/by-sa/4.0/",
+    "CC-BY-NC-4.0": f"{CREATIVE_COMMONS}/licenses/by-nc/4.0/",
+    "ODbL-1.0": f"{OPEN_DATA}/odbl/1-0/",
+    "ODC-By-1.0": f"{OPEN_DATA}/by/1-0/",
+    "PDDL-1.0": f"{OPEN_DATA}/pddl/1-0/",
+    "DL-DE-BY-2.0": "https://www.govdata.de/dl-de/by-2-0",
+    "OGL-UK-3.0": "https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
+}
+
+
+def licence_of(text: str | None) -> dict[str, str] | None:
+    """A licence as Data Packages state it; None for words that no catalogue knows.
+
+    >>> licence_of("CC BY 4.0")["name"], licence_of("https://example.org/terms")
+    ('CC-BY-4.0', {'path': 'https://example.org/terms'})
+    >>> licence_of("ask us") is None
+    True
+    """
+    if text is None:
+        return None
+    if re.fullmatch(r"https?://\S+", text):
+        return {"path": text}
+    for name, path in KNOWN_LICENCES.items():
+        if _normalised_licence(text) in (
+            _normalised_licence(name),
+            _normalised_licence(name.removesuffix("-1.0")),
+        ):
+            return {"name": name, "title": text, "path": path}
+    return None
+
+
+def _normalised_licence(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+# deployment.yaml: what a release cannot know (its intended use, the day of publication, why ε was chosen) stands there as comments
 
 REGISTRY_VARIANTS = {"zCDP": "Zero-concentrated DP"}  # where the registry has another name than the manifest
 CURATOR_FIELDS = {  # what only the publisher knows, by the section that it belongs to
@@ -569,7 +594,7 @@ def registry_entry(release: Release) -> str | None:
     if not release.promise.holds:
         return None
     stated = registry_fields(release)
-    made = {
+    entry = {
         "url_slug": slug(f"{title_of(release)} {_publisher_word(release, 'place') or ''}") or "release",
         "status": "Draft",
         "tier": 2,
@@ -583,7 +608,7 @@ def registry_entry(release: Release) -> str | None:
             "administrative": {"sources": REGISTRY_SOURCES},
         },
     }
-    return REGISTRY_HEAD + "\n".join(_yaml_lines(made)) + "\n"
+    return REGISTRY_HEAD + "\n".join(_yaml_lines(entry)) + "\n"
 
 
 def _publisher_word(release: Release, name: str) -> str | None:
@@ -640,30 +665,3 @@ def _yaml_scalar(value: str | float) -> str:
     written = printable(json.dumps(value, ensure_ascii=False))
     mantissa, e, power = written.partition("e")
     return f"{mantissa}.0{e}{power}" if isinstance(value, float) and e and "." not in mantissa else written
-
-
-# What stands beside the data of a release, so that it speaks for itself: README.md, datapackage.json and deployment.yaml.
-
-
-README_FILE, PACKAGE_FILE, REGISTRY_FILE = "README.md", "datapackage.json", "deployment.yaml"
-DOCUMENT_NAMES = (README_FILE, PACKAGE_FILE, REGISTRY_FILE)
-
-
-def documents(
-    release: Release,
-    sections: Mapping[str, Any],
-    folder: Path,
-    extra: Collection[str] = (),
-) -> dict[str, str]:
-    """The documents of a release by name, from what the manifest says of its files and from the files as they lie in a folder.
-
-    They depend on published values only, and the same release gives the same text. What promises nothing is not registered.
-    """
-    files = describe_files(release, sections, folder)
-    entry = registry_entry(release)
-    registered = [] if entry is None else [REGISTRY_FILE]
-    made = {
-        README_FILE: readme(release, files, [*extra, PACKAGE_FILE, *registered]),
-        PACKAGE_FILE: data_package(release, files),
-    }
-    return made if entry is None else {**made, REGISTRY_FILE: entry}

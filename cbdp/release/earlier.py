@@ -2,7 +2,7 @@
 
 The prior is worked out before the next trips are counted, from noisy answers that are published. The weights lie in the next release's
 folder, and its recipe states which releases they were learnt from, by hash: whoever has those can work them out again, and whoever has the
-folder alone can call `finish` again.
+folder alone can call `finish` again. Where stops got other names in between, `with_renamed_values` gives earlier releases the new ones first.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ def earlier_prior(alike: Sequence[str | Path], others: Sequence[str | Path] = ()
     Traceback (most recent call last):
     cbdp.errors.InputError: there is no earlier release to learn from: leave the prior out
     """
-    held = [[(Path(f), load(f)) for f in folders] for folders in (alike, others)]
-    every = [release for side in held for _, release in side]
+    sides = [[(Path(f), load(f)) for f in folders] for folders in (alike, others)]
+    every = [release for side in sides for _, release in side]
     if not every:
         raise InputError("there is no earlier release to learn from: leave the prior out")
-    _check_alike([(path, release) for side in held for path, release in side])
-    same, rest = ([release.measurements for _, release in side] for side in held)
-    found = prior_of_earlier_days(every[0].features, same, rest)
-    stated = [[_prior_statement(path, release) for path, release in side] for side in held]
-    return EarlierPrior(found.weights, _prior_source(found, *stated))
+    _check_alike([(path, release) for side in sides for path, release in side])
+    same, rest = ([release.measurements for _, release in side] for side in sides)
+    prior = prior_of_earlier_days(every[0].features, same, rest)
+    stated = [[_prior_statement(path, release) for path, release in side] for side in sides]
+    return EarlierPrior(prior.weights, _prior_source(prior, *stated))
 
 
-def _check_alike(held: Sequence[tuple[Path, Release]]) -> None:
-    first = universe_hash(held[0][1].features.universe)
-    for path, release in held:
+def _check_alike(releases: Sequence[tuple[Path, Release]]) -> None:
+    first = universe_hash(releases[0][1].features.universe)
+    for path, release in releases:
         if universe_hash(release.features.universe) != first:
             raise InputError(f"the release {str(path)!r} has another universe than the others: leave it out")
 
@@ -67,20 +67,20 @@ def _prior_statement(path: Path, release: Release) -> dict[str, str]:
 
 
 def _prior_source(
-    found: PriorOfEarlierDays, alike: list[dict[str, str]], others: list[dict[str, str]]
+    prior: PriorOfEarlierDays, alike: list[dict[str, str]], others: list[dict[str, str]]
 ) -> dict[str, Any]:
     return {
         "earlier_releases": alike,
         "of_another_kind": others,
-        "share_of_the_same_kind": round(found.share, 6),
-        "effective_days": round(found.effective_days, 3),
-        "day_to_day_variance": round(found.varies, 3),
-        "tables_persist": round(found.tables, 6),
-        "types_persist": round(found.persists, 6),
+        "share_of_the_same_kind": round(prior.share, 6),
+        "effective_days": round(prior.effective_days, 3),
+        "day_to_day_variance": round(prior.varies, 3),
+        "tables_persist": round(prior.tables, 6),
+        "types_persist": round(prior.persists, 6),
     }
 
 
-# A release with other names for some values of its dimensions: what a stop was called before it got another name. Nothing else changes.
+# Values that got another name
 
 
 def with_renamed_values(release: Release, names: Mapping[Hashable, Hashable]) -> Release:
@@ -107,6 +107,6 @@ def _renamed_universe(universe: Universe, names: Mapping[Hashable, Hashable]) ->
         )
         for name, dimension in universe.dimensions.items()
     }
-    made = Universe(**dims)
+    renamed = Universe(**dims)
     others = {name: a for name, a in universe.attributes.items() if name not in dims}
-    return made._copy(attributes={**made.attributes, **others}, zeros=universe.zeros)
+    return renamed._copy(attributes={**renamed.attributes, **others}, zeros=universe.zeros)

@@ -1,4 +1,4 @@
-"""The files of a release, written all or nothing.
+"""The files of a release: written all or nothing, and read back as data of whoever wrote them.
 
 The same release gives the same bytes with the same version of pyarrow (Parquet files name the version that wrote them; the
 manifest states it).
@@ -118,8 +118,8 @@ def _check_new(target: Path) -> None:
 
 
 def _check_extra(extra: Mapping[str, str | bytes], layout: Layout) -> None:
-    own = {sheet.path.partition("/")[0] for sheet in layout.sheets} | {MANIFEST, *DOCUMENT_NAMES}
-    taken = {name.lower() for name in own}  # some file systems do not tell letters apart
+    reserved = {sheet.path.partition("/")[0] for sheet in layout.sheets} | {MANIFEST, *DOCUMENT_NAMES}
+    taken = {name.lower() for name in reserved}  # some file systems do not tell letters apart
     for name in extra:
         if (
             not name
@@ -194,7 +194,7 @@ def _rename(work: Path, target: Path) -> None:
         raise InputError(f"{str(target)!r} exists already: choose another folder for the release") from None
 
 
-# A release read back from its folder as it was saved.
+# Reading
 
 
 def load(folder: str | Path, verify: bool = True) -> Release:
@@ -232,14 +232,14 @@ def load(folder: str | Path, verify: bool = True) -> Release:
         ) from None
 
 
-def _check_agrees(stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def _check_agrees(stated: Mapping[str, Any], derived: Mapping[str, Any]) -> None:
     """Refuse a manifest that disagrees with its files."""
     for key in stated:
-        if key in ("files", "ledger") or stated[key] == found.get(key):
+        if key in ("files", "ledger") or stated[key] == derived.get(key):
             continue
-        if key == "about" and shown_data(stated[key]) == shown_data(found[key]):
+        if key == "about" and shown_data(stated[key]) == shown_data(derived[key]):
             continue  # an earlier version did not mask passwords
-        if key != "deployment" or stated[key] != registry_fields_of_version_1(found[key]):
+        if key != "deployment" or stated[key] != registry_fields_of_version_1(derived[key]):
             raise InputError(f"its manifest and its files disagree about {key!r}")
 
 
@@ -359,7 +359,7 @@ def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
 
 def _read_recipe(manifest: Mapping[str, Any]) -> Recipe:
     """The recipe; of tables published as they were measured, the manifest states the noise beside them."""
-    stated, own = manifest["recipe"], {}
+    stated, table_noise = manifest["recipe"], {}
     measured = {m["feature"] for m in manifest["measurements"]}
     for f in manifest["features"]:
         noise = f["noise"]
@@ -367,8 +367,8 @@ def _read_recipe(manifest: Mapping[str, Any]) -> Recipe:
             if noise["name"] is None or noise["scale"] is None:
                 raise InputError(f"{MANIFEST} does not say what noise the table {f['name']!r} has")
             law = NOISE_DISTRIBUTIONS.installed(noise["name"])(exact_from(noise["scale"]))
-            own[f["name"]] = TableNoise(law, noise["threshold"], noise["zeros"] == ZEROS_SKIPPED)
-    return Recipe(stated["mechanism"], stated["settings"], own)
+            table_noise[f["name"]] = TableNoise(law, noise["threshold"], noise["zeros"] == ZEROS_SKIPPED)
+    return Recipe(stated["mechanism"], stated["settings"], table_noise)
 
 
 def _stated_feature(manifest: Mapping[str, Any], name: str, what: str) -> Mapping[str, Any]:
@@ -376,12 +376,12 @@ def _stated_feature(manifest: Mapping[str, Any], name: str, what: str) -> Mappin
     for feature in manifest["features"]:
         if feature["name"] == name:
             return dict(feature)
-    known = ", ".join(repr(f["name"]) for f in manifest["features"])
-    raise InputError(f"{MANIFEST} has {what} of {name!r}, which is not one of its features: {known}")
+    names = ", ".join(repr(f["name"]) for f in manifest["features"])
+    raise InputError(f"{MANIFEST} has {what} of {name!r}, which is not one of its features: {names}")
 
 
-def _numbers(held: pa.ChunkedArray) -> NDArray[Any]:
-    return np.asarray(held.combine_chunks().to_numpy(zero_copy_only=False))
+def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    return np.asarray(column.combine_chunks().to_numpy(zero_copy_only=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,26 +391,26 @@ class _Reader:
     place: Path
     dag: FeatureDag
     levels: FeatureDag  # what the measurements are of
-    _held: dict[str, tuple[pa.Table, Ints | None]] = field(default_factory=dict)
+    _read: dict[str, tuple[pa.Table, Ints | None]] = field(default_factory=dict)
 
-    def table(self, of: FeatureDag, given: Mapping[str, Any], name: str) -> tuple[pa.Table, Ints | None]:
+    def table(self, of: FeatureDag, stated: Mapping[str, Any], name: str) -> tuple[pa.Table, Ints | None]:
         """The table of a feature or a measurement, and the elements of its rows (None: all, in their order)."""
-        file = given["file"]
-        if file not in self._held:
+        file = stated["file"]
+        if file not in self._read:
             listed = (
-                given["rows"] == "listed"
+                stated["rows"] == "listed"
             )  # else rows are in their order, and what they are called need not be read
-            held = read_table(self.place / file, None if listed else NUMBER_COLUMNS)
-            index = read_types(of.universe, held, file) if listed else None
-            if index is None and len(held) != of.size(name):
-                raise InputError(f"{file!r} has {len(held)} rows instead of {of.size(name)}")
-            self._held[file] = (held, index)
-        return self._held[file]
+            rows = read_table(self.place / file, None if listed else NUMBER_COLUMNS)
+            index = read_types(of.universe, rows, file) if listed else None
+            if index is None and len(rows) != of.size(name):
+                raise InputError(f"{file!r} has {len(rows)} rows instead of {of.size(name)}")
+            self._read[file] = (rows, index)
+        return self._read[file]
 
     def dense(self, feature: Mapping[str, Any], what: str) -> Ints:
         """A number for every element of a feature."""
-        held, index = self.table(self.dag, feature, feature["name"])
-        numbers = _numbers(held[what]).astype(np.int64)
+        rows, index = self.table(self.dag, feature, feature["name"])
+        numbers = _numbers(rows[what]).astype(np.int64)
         if index is not None:
             if self.dag.universe.size > MAX_LISTED_TYPES:
                 raise InputError(f"the table {feature['name']!r} does not fit in memory")
@@ -423,61 +423,61 @@ class _Reader:
         feature = _stated_feature(manifest, name, "intervals")
         return Interval(self.dense(feature, "low"), self.dense(feature, "high"))
 
-    def known(self, held: pa.Table, what: str, index: Ints | None) -> tuple[NDArray[Any], Ints]:
+    def present(self, rows: pa.Table, what: str, index: Ints | None) -> tuple[NDArray[Any], Ints]:
         """The numbers of a column that has gaps, and the elements they belong to."""
-        mask = held[what].combine_chunks().is_valid().to_numpy(zero_copy_only=False)
+        mask = rows[what].combine_chunks().is_valid().to_numpy(zero_copy_only=False)
         here = np.flatnonzero(mask).astype(np.int64)
-        return _numbers(held[what].drop_null()), here if index is None else index[here]
+        return _numbers(rows[what].drop_null()), here if index is None else index[here]
 
 
-def _read_measurement(place: Path, given: Mapping[str, Any], reader: _Reader) -> Measurement:
-    name = given["feature"]
-    held, index = reader.table(reader.levels, given, name)
-    values, elements = reader.known(held, "noisy", index)
-    variance = given["variance"]
+def _read_measurement(place: Path, stated: Mapping[str, Any], reader: _Reader) -> Measurement:
+    name = stated["feature"]
+    rows, index = reader.table(reader.levels, stated, name)
+    values, elements = reader.present(rows, "noisy", index)
+    variance = stated["variance"]
     if variance == "by element":
-        variance = reader.known(held, "variance", index)[0]
+        variance = reader.present(rows, "variance", index)[0]
     return Measurement(
         name,
         values,
-        exact_from(given["scale"]),
+        exact_from(stated["scale"]),
         variance,
-        elements if given["elements"] == "listed" else None,
-        exact_from(given["epsilon"]),
-        None if given["floors"] is None else _numbers(read_table(place / given["floors"])["floor"]),
-        given["law"] or "geometric",
-        rho=exact_from(given.get("rho")),
+        elements if stated["elements"] == "listed" else None,
+        exact_from(stated["epsilon"]),
+        None if stated["floors"] is None else _numbers(read_table(place / stated["floors"])["floor"]),
+        stated["law"] or "geometric",
+        rho=exact_from(stated.get("rho")),
     )
 
 
 def _read_estimate(manifest: Mapping[str, Any], reader: _Reader) -> Estimate | None:
     """The estimate with its certificate; prices, which only a solver that starts from it would use, are not published."""
-    given = manifest["estimate"]
-    if given is None:
+    stated = manifest["estimate"]
+    if stated is None:
         return None
     single = _stated_feature(manifest, SINGLETON, "an estimate")
-    held, index = reader.table(reader.dag, single, SINGLETON)
-    leaves, listed = reader.known(held, "estimate", index)
-    certificate = certificate_from(given["certificate"])
-    solution = Solution(leaves, {}, certificate, given["objective"], given["solver"], given["iterations"])
-    return Estimate(reader.dag, solution, None if given["leaves"] == "all" else listed)
+    rows, index = reader.table(reader.dag, single, SINGLETON)
+    leaves, listed = reader.present(rows, "estimate", index)
+    certificate = certificate_from(stated["certificate"])
+    solution = Solution(leaves, {}, certificate, stated["objective"], stated["solver"], stated["iterations"])
+    return Estimate(reader.dag, solution, None if stated["leaves"] == "all" else listed)
 
 
 def _read_prior(place: Path, manifest: Mapping[str, Any], size: int) -> NDArray[np.float64] | None:
     """The public weights that entered the estimate; the manifest holds their hash among the settings."""
-    given = manifest.get("prior")
-    if given is None:
+    stated = manifest.get("prior")
+    if stated is None:
         return None
-    weights = _numbers(read_table(place / given["file"])["weight"]).astype(np.float64)
+    weights = _numbers(read_table(place / stated["file"])["weight"]).astype(np.float64)
     if len(weights) != size:
-        raise InputError(f"{given['file']!r} has {len(weights)} rows instead of {size}")
+        raise InputError(f"{stated['file']!r} has {len(weights)} rows instead of {size}")
     return weights
 
 
-def _read_places(place: Path, given: Mapping[str, Any] | None) -> Stops | None:
-    if given is None:
+def _read_places(place: Path, stated: Mapping[str, Any] | None) -> Stops | None:
+    if stated is None:
         return None
-    held = read_table(place / given["file"])
-    zone = tuple(held["zone"].to_pylist()) if given["zones"] else None
-    ids = tuple(labels_of(held["id"], given["ids"]))
-    return Stops(ids, tuple(held["name"].to_pylist()), _numbers(held["lat"]), _numbers(held["lon"]), zone)
+    rows = read_table(place / stated["file"])
+    zone = tuple(rows["zone"].to_pylist()) if stated["zones"] else None
+    ids = tuple(labels_of(rows["id"], stated["ids"]))
+    return Stops(ids, tuple(rows["name"].to_pylist()), _numbers(rows["lat"]), _numbers(rows["lon"]), zone)

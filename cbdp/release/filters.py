@@ -42,15 +42,15 @@ def conditions(universe: Universe, where: Where | None) -> tuple[Filter, ...]:
     if where is None:
         return ()
     if isinstance(where, Mapping):
-        return tuple(_of_labels(universe, names, labels) for names, labels in where.items())
+        return tuple(_condition_of_labels(universe, names, labels) for names, labels in where.items())
     if isinstance(where, str):
-        return (_of_text(universe, where),)
+        return (_condition_of_text(universe, where),)
     texts: Any = where
     if isinstance(texts, bytes | bytearray) or not isinstance(texts, Iterable):
         raise InputError(
             f"where is {where!r}: write conditions like 'time<10:00' or 'origin=A,B', or give a mapping like {{'origin': ['A', 'B']}}"
         )
-    return tuple(_of_text(universe, text) for text in texts)
+    return tuple(_condition_of_text(universe, text) for text in texts)
 
 
 def attribute_of(universe: Universe, name: Any) -> Attribute:
@@ -60,7 +60,7 @@ def attribute_of(universe: Universe, name: Any) -> Attribute:
     return universe.attribute(name)
 
 
-def _of_labels(universe: Universe, names: Any, labels: Any) -> Filter:
+def _condition_of_labels(universe: Universe, names: Any, labels: Any) -> Filter:
     """A label or several; of several attributes, combinations of labels."""
     several = isinstance(names, tuple)
     attributes = [attribute_of(universe, name) for name in (names if several else (names,))]
@@ -69,7 +69,7 @@ def _of_labels(universe: Universe, names: Any, labels: Any) -> Filter:
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         labels = [labels]
     rows = [tuple(row) if several and isinstance(row, Iterable) else (row,) for row in labels]
-    return _matching_labels(attributes, rows, [{v: v for v in a.labels} for a in attributes])
+    return _label_filter(attributes, rows, [{v: v for v in a.labels} for a in attributes])
 
 
 def _labels(attribute: Attribute) -> _Labels:
@@ -80,32 +80,36 @@ class _Labels:
     """Labels that anything may be looked for among, hashable or not."""
 
     def __init__(self, labels: Sequence[Hashable]) -> None:
-        self._held = set(labels)
+        self._labels = set(labels)
 
     def __contains__(self, label: object) -> bool:
-        return isinstance(label, Hashable) and label in self._held
+        return isinstance(label, Hashable) and label in self._labels
 
 
-def _of_text(universe: Universe, text: Any) -> Filter:
-    found = CONDITION.match(text) if isinstance(text, str) else None
-    if found is None:
+def _condition_of_text(universe: Universe, text: Any) -> Filter:
+    match = CONDITION.match(text) if isinstance(text, str) else None
+    if match is None:
         raise InputError(
             f"{text!r} is not a condition: write it like 'time<10:00', 'origin=A,B' or 'origin+destination=A+B,B+C'"
         )
-    names, sign, given = found.groups()
+    names, sign, label_text = match.groups()
     if sign in COMPARISONS:
-        return _ordered(attribute_of(universe, names), sign, given)
+        return _ordered_filter(attribute_of(universe, names), sign, label_text)
     several = names not in universe.attributes and ATTRIBUTE_JOINER in names
     attributes = [attribute_of(universe, n) for n in (names.split(ATTRIBUTE_JOINER) if several else [names])]
     spoken = [{str(label): label for label in a.labels} for a in attributes]
-    listed = [given] if not several and given in spoken[0] else [t.strip() for t in given.split(",")]
+    listed = (
+        [label_text]
+        if not several and label_text in spoken[0]
+        else [t.strip() for t in label_text.split(",")]
+    )
     parts = [t.split(ATTRIBUTE_JOINER) if several else [t] for t in listed]
     rows = [(*map(_as_labelled, row, spoken), *row[len(spoken) :]) for row in parts]
-    made = _matching_labels(attributes, rows, spoken)
-    return Filter(made.attributes, ~made.wanted) if sign == "!=" else made
+    condition = _label_filter(attributes, rows, spoken)
+    return Filter(condition.attributes, ~condition.wanted) if sign == "!=" else condition
 
 
-def _matching_labels(
+def _label_filter(
     attributes: Sequence[Attribute],
     rows: Sequence[tuple[Any, ...]],
     spoken: Sequence[Mapping[Any, Hashable]],
@@ -116,28 +120,28 @@ def _matching_labels(
         raise InputError(
             f"{names} have more than {MAX_LABEL_COMBINATIONS:,} combinations: give a condition on each alone"
         )
-    wanted = np.zeros(shape, dtype=bool)
+    mask = np.zeros(shape, dtype=bool)
     code = [{label: c for c, label in enumerate(a.labels)} for a in attributes]
     for row in rows:
         if len(row) != len(attributes):
             names = ", ".join(a.name for a in attributes)
             raise InputError(f"{row!r} has {len(row)} labels: give one each of {names}")
-        for label, attribute, known in zip(row, attributes, spoken, strict=True):
-            if not isinstance(label, Hashable) or label not in known:
-                raise InputError(_unknown(label, attribute))
-        wanted[tuple(c[k[label]] for label, c, k in zip(row, code, spoken, strict=True))] = True
-    return Filter(tuple(a.name for a in attributes), wanted)
+        for label, attribute, labels_by_text in zip(row, attributes, spoken, strict=True):
+            if not isinstance(label, Hashable) or label not in labels_by_text:
+                raise InputError(_unknown_label_text(label, attribute))
+        mask[tuple(c[k[label]] for label, c, k in zip(row, code, spoken, strict=True))] = True
+    return Filter(tuple(a.name for a in attributes), mask)
 
 
-def _unknown(label: Any, attribute: Attribute) -> str:
-    known = [str(v) for v in attribute.labels]
-    cure = did_you_mean(str(label), known)
-    if cure.startswith("there are") and len(known) > 10:
-        cure = f"there are {', '.join(known[:9])}, … ({len(known):,} in all)"
+def _unknown_label_text(label: Any, attribute: Attribute) -> str:
+    labels = [str(v) for v in attribute.labels]
+    cure = did_you_mean(str(label), labels)
+    if cure.startswith("there are") and len(labels) > 10:
+        cure = f"there are {', '.join(labels[:9])}, … ({len(labels):,} in all)"
     return f"{attribute.name} has no {label!r}: {cure}"
 
 
-def _ordered(attribute: Attribute, sign: str, given: str) -> Filter:
+def _ordered_filter(attribute: Attribute, sign: str, bound_text: str) -> Filter:
     """Labels before or after one: times by the clock (periods by their beginning), numbers by size, other text by alphabet."""
     for read, like in ((_clock, "a time of day, like 09:00"), (float, "a number, like 9"), (str, "text")):
         try:
@@ -145,11 +149,11 @@ def _ordered(attribute: Attribute, sign: str, given: str) -> Filter:
         except (InputError, ValueError):
             continue
         try:
-            end = read(given)
+            end = read(bound_text)
         except (InputError, ValueError):  # by alphabet, "9" would come after every time
-            raise InputError(f"{attribute.name} {sign} {given!r} cannot be told: write {like}") from None
-        wanted: NDArray[np.bool_] = np.array([COMPARISONS[sign](key, end) for key in keys])
-        return Filter((attribute.name,), wanted)
+            raise InputError(f"{attribute.name} {sign} {bound_text!r} cannot be told: write {like}") from None
+        mask: NDArray[np.bool_] = np.array([COMPARISONS[sign](key, end) for key in keys])
+        return Filter((attribute.name,), mask)
     raise AssertionError  # text is always text
 
 

@@ -65,7 +65,9 @@ def column(labels: Sequence[Hashable]) -> pa.Array:
     kind = kind_of(labels)
     if kind == ENCODED_KIND:
         return pa.array([encoded(label) for label in labels], pa.string())
-    return pa.array(list(labels), next(held for name, held in PLAIN_KINDS.values() if name == kind))
+    return pa.array(
+        list(labels), next(arrow_type for name, arrow_type in PLAIN_KINDS.values() if name == kind)
+    )
 
 
 def labels_of(array: pa.Array | pa.ChunkedArray, kind: str) -> list[Any]:
@@ -87,8 +89,8 @@ def take_labels(column: pa.Array, codes: Ints) -> pa.Array:
 
 def codes_of_column(values: pa.Array, column: pa.ChunkedArray) -> Ints:
     """The place of each label of a column among the values; −1 for one that is not there."""
-    found = pc.index_in(column, value_set=values.cast(column.type)).fill_null(-1)
-    return np.asarray(found.to_numpy(), dtype=np.int64)
+    codes = pc.index_in(column, value_set=values.cast(column.type)).fill_null(-1)
+    return np.asarray(codes.to_numpy(), dtype=np.int64)
 
 
 def encoded(label: Hashable) -> str:
@@ -128,16 +130,16 @@ def decoded(text: str) -> Any:
         raise InputError(f"{str(text)[:40]!r} is not a label: it is not the JSON of one") from None
 
 
-def _label(given: Any) -> Any:
-    if isinstance(given, list):
-        return tuple(_label(part) for part in given)
-    if isinstance(given, dict):
-        if len(given) != 1 or not given.keys() <= TAG_READERS.keys():
+def _label(content: Any) -> Any:
+    if isinstance(content, list):
+        return tuple(_label(part) for part in content)
+    if isinstance(content, dict):
+        if len(content) != 1 or not content.keys() <= TAG_READERS.keys():
             kinds = ", ".join(TAG_READERS)
-            raise InputError(f"the label {json.dumps(given)} is of no known kind: there are {kinds}")
-        ((tag, text),) = given.items()
+            raise InputError(f"the label {json.dumps(content)} is of no known kind: there are {kinds}")
+        ((tag, text),) = content.items()
         return TAG_READERS[tag](text)
-    return given
+    return content
 
 
 def text_of(label: Any) -> str:

@@ -29,7 +29,7 @@ from cbdp_features.universe import sorted_union
 
 TRIPS_FILE, FLOORS_FOLDER, PLACES_FILE = "trips.parquet", "floors", "universe/places.parquet"
 PRIOR_FILE = "universe/prior.parquet"
-# no attribute may be so named
+# columns of the files: no attribute may have such a name
 NUMBER_COLUMNS = ("noisy", "scale", "variance", "estimate", "count", "low", "high", "floor")
 
 
@@ -44,16 +44,16 @@ class _Numbers:
     def at(self, here: Ints | slice) -> pa.Array:
         if self.index is None:
             return pa.array(self.values[here])
-        wanted = np.arange(here.start, here.stop) if isinstance(here, slice) else here
-        place = np.searchsorted(self.index, wanted)
-        found = np.zeros(len(wanted), dtype=bool)
+        elements = np.arange(here.start, here.stop) if isinstance(here, slice) else here
+        place = np.searchsorted(self.index, elements)
+        present = np.zeros(len(elements), dtype=bool)
         inside = place < len(self.index)
-        found[inside] = self.index[place[inside]] == wanted[inside]
-        values = np.zeros(len(wanted), dtype=self.values.dtype)
-        values[found] = self.values[place[found]]
+        present[inside] = self.index[place[inside]] == elements[inside]
+        values = np.zeros(len(elements), dtype=self.values.dtype)
+        values[present] = self.values[place[present]]
         if self.missing is not None:
-            return pa.array(np.where(found, values, self.missing))
-        return pa.array(values, mask=~found)
+            return pa.array(np.where(present, values, self.missing))
+        return pa.array(values, mask=~present)
 
 
 Columns = Mapping[str, _Numbers]
@@ -134,7 +134,7 @@ def _add_features(release: Release, sections: dict[str, Any], sheets: list[FileT
     for m in release.measurements:
         where = features.get(m.feature, {})
         if beside.get(m.feature) is not m:
-            rows = _elements(m) if m.feature == SINGLETON else None
+            rows = _sorted_elements(m) if m.feature == SINGLETON else None
             where = {"file": own_name(m.feature), "rows": "all" if rows is None else "listed"}
             sheets.append(
                 FileTables(
@@ -143,7 +143,7 @@ def _add_features(release: Release, sections: dict[str, Any], sheets: list[FileT
             )
         floor = None
         if m.floor is not None:
-            first = all(made["floors"] is None for made in measurements)
+            first = all(earlier["floors"] is None for earlier in measurements)
             floor = f"features/{FLOORS_FOLDER}.parquet" if first else name(FLOORS_FOLDER)
             sheets.append(FileTables(floor, partial(_cell_tables, levels, {"floor": _Numbers(m.floor)})))
         measurements.append(_measurement(m, floor) | {key: where[key] for key in ("file", "rows")})
@@ -155,16 +155,16 @@ def _add_features(release: Release, sections: dict[str, Any], sheets: list[FileT
 
 def _measurements_of_features(release: Release, levels: FeatureDag) -> dict[str, Measurement]:
     """The measurements whose elements are those of the feature of their name; the first of each."""
-    found: dict[str, Measurement] = {}
+    measurements: dict[str, Measurement] = {}
     for m in release.measurements:
         if m.feature not in levels:
             raise InputError(
                 f"a measurement is of {m.feature!r}, which is not one of {', '.join(levels.features)}"
             )
-        own = release.features.features.get(m.feature)
-        if own is not None and own.by == levels.features[m.feature].by:
-            found.setdefault(m.feature, m)
-    return found
+        feature = release.features.features.get(m.feature)
+        if feature is not None and feature.by == levels.features[m.feature].by:
+            measurements.setdefault(m.feature, m)
+    return measurements
 
 
 def _feature(release: Release, name: str, rows: Ints | None, path: str) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _measurement(m: Measurement, floor: str | None) -> dict[str, Any]:
     }
 
 
-def _elements(m: Measurement) -> Ints | None:
+def _sorted_elements(m: Measurement) -> Ints | None:
     return None if m.elements is None else np.sort(m.elements)
 
 
@@ -258,7 +258,7 @@ def _keys(dag: FeatureDag, name: str) -> Callable[[Ints | slice], dict[str, pa.A
         return lambda here: dict(
             zip(
                 columns,
-                map(take_labels, columns.values(), dag.universe.unrank_codes(_listed(here))),
+                map(take_labels, columns.values(), dag.universe.unrank_codes(_as_indices(here))),
                 strict=True,
             )
         )
@@ -273,7 +273,7 @@ def _label_columns(
     return lambda here: {n: take_labels(v, c[here]) for (n, v), c in zip(labels.items(), codes, strict=True)}
 
 
-def _listed(here: Ints | slice) -> Ints:
+def _as_indices(here: Ints | slice) -> Ints:
     return np.arange(here.start, here.stop, dtype=np.int64) if isinstance(here, slice) else here
 
 
@@ -310,10 +310,14 @@ def _place_tables(places: Stops) -> list[pa.Table]:
 
 def tables(release: Release) -> Iterator[tuple[str, Iterator[pa.Table]]]:
     """The trips, each feature's table and the stops by the name of its file without the ending, in pieces."""
-    made = layout(release)
-    wanted = [PLACES_FILE, made.sections["trips"]["file"], *(f["file"] for f in made.sections["features"])]
-    for sheet in made.sheets:
-        if sheet.path in wanted:
+    release_layout = layout(release)
+    exported = [
+        PLACES_FILE,
+        release_layout.sections["trips"]["file"],
+        *(f["file"] for f in release_layout.sections["features"]),
+    ]
+    for sheet in release_layout.sheets:
+        if sheet.path in exported:
             yield sheet.path.removesuffix(".parquet"), iter(sheet.tables())
 
 

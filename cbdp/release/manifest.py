@@ -1,4 +1,7 @@
-"""A manifest as text, its schema, and manifests of earlier versions."""
+"""The manifest: what a release says about itself, its JSON Schema, and manifests of earlier versions.
+
+It states all that a reviewer needs, and nothing that depends on private data beyond the release itself.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +42,217 @@ from cbdp.rounding.controlled import exactness
 from cbdp.untrusted import MAX_WHOLE_NUMBER
 from cbdp_solvers.solution import Certificate
 
+FORMAT, VERSION = "cbdp-release", 2
+SIMULATION = "simulation, not a release"
+ZEROS_PERTURBED, ZEROS_SKIPPED = (
+    "perturbed",
+    "skipped",
+)  # what counts of zero got: noise like all others, or none
+SIMULATED_INTERVALS = "by simulation from the published trips, accounting for noise, post-processing and rounding; no privacy is spent"
 UNNAMED_NOISE, UNSTATED_NOISE = (
     "another law, of this variance",
     "not stated",
 )  # words where a noise has no name
 RENAMED_SETTINGS = {"trips": "expected_trips", "filled": "expected_filled"}  # settings of version 1
+USER_LEVEL = "User-level"
+SUPPRESSION_NOTE = "Rounding, clipping or suppression of noisy counts."
+CODE_SUFFIXES = (".py", ".css", ".js", ".html", ".json")  # what the text of a release follows from
+
+
+def describe(release: Release) -> dict[str, Any]:
+    """All of the manifest that does not speak of files."""
+    public = sorted(release.recipe.public)
+    series = {} if release.series is None else {"series": release.series.json()}
+    return (
+        ({"public": {"features": public, "meaning": INVARIANTS_NOTE}} if public else {})
+        | series
+        | {
+            "format": FORMAT,
+            "version": VERSION,
+            "status": "release" if release.secure else SIMULATION,
+            "secure": release.secure,
+            "about": None if release.about is None else release.about.json(),
+            "recipe": release.recipe.json(),
+            "privacy": _privacy_section(release.promise),
+            "estimate": _estimate_section(release),
+            "rounding": _rounding_section(release),
+            "intervals": _intervals_section(release),
+            "software": _stated_software(release),
+            "ledger": dict(release.stored.ledger) if release.stored else {"head": None},
+            "deployment": registry_fields(release),
+        }
+    )
+
+
+def _privacy_section(claim: PrivacyGuarantee) -> dict[str, Any]:
+    """Where nothing is promised, no ε is stated: what would have been spent is in the tree only."""
+    holds = claim.holds
+    rho = {} if claim.cost.currency == "epsilon" else _rho_fields(claim)
+    return rho | {
+        "holds": holds,
+        "caveat": claim.caveat,
+        "statement": str(claim),
+        "unit": unit_json(claim.unit),
+        "epsilon": exact_json(claim.cost.epsilon) if holds else None,
+        "delta": exact_json(claim.cost.delta) if holds else None,
+        "composition": str(claim.cost),
+        "spent": cost_json(claim.cost),
+    }
+
+
+def _rho_fields(claim: PrivacyGuarantee) -> dict[str, Any]:
+    """ρ, and the ε that it gives at every δ of a list: one promise in many words."""
+    if not claim.holds:
+        return {"rho": None, "curve": []}
+    pairs = [
+        {"epsilon": float(epsilon), "delta": float(delta)}
+        for epsilon, delta in epsilon_delta_curve(claim.cost.rho)
+    ]
+    return {"rho": exact_json(claim.cost.rho), "curve": pairs}
+
+
+def cost_of_feature(release: Release, feature: str) -> dict[str, Fraction | None]:
+    """ε and δ, or ρ, of a feature: of the part of the guarantee's cost that is named after it, or of its measurements."""
+    paid_in_rho = release.claim.cost.currency == "rho"
+    spent: dict[str, Fraction | None] = dict.fromkeys(("epsilon", "delta", *(["rho"] if paid_in_rho else [])))
+    if not release.promise.holds:
+        return spent
+    charge = {part.what: part for part in single_costs(release.claim.cost)}.get(feature)
+    if isinstance(charge, DPCost):
+        return spent | {"epsilon": charge.epsilon, "delta": charge.delta}
+    if charge is not None:
+        return spent | {"rho": charge.rho}
+    kind = "rho" if paid_in_rho else "epsilon"
+    costs = [
+        getattr(m, kind)
+        for m in release.measurements
+        if m.feature == feature and getattr(m, kind) is not None
+    ]
+    if not costs:
+        return spent
+    return spent | {kind: sum(costs, Fraction(0))} | ({} if paid_in_rho else {"delta": Fraction(0)})
+
+
+def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
+    """The distribution and the scale of a feature's noise: of its measurement, or as the recipe states it."""
+    for m in release.measurements:
+        if m.feature == feature:
+            return {
+                "name": None if m.noise is None else m.noise.name,
+                "law": noise_words(m),
+                "scale": exact_json(m.scale),
+                "variance": variance_of(m),
+                "threshold": None,
+                "zeros": ZEROS_PERTURBED,
+            }
+    table_noise = release.recipe.tables.get(feature)
+    if table_noise is None or feature not in release.tables:
+        return None
+    return {
+        "name": table_noise.law.name,
+        "law": table_noise.law.words,
+        "scale": exact_json(table_noise.law.scale),
+        "variance": table_noise.law.variance(),
+        "threshold": None if table_noise.threshold is None else float(table_noise.threshold),
+        "zeros": ZEROS_SKIPPED if table_noise.skips_zeros else ZEROS_PERTURBED,
+    }
+
+
+def noise_words(measured: Measurement) -> str:
+    """The distribution of a measurement's noise in words, as manifests state it."""
+    if measured.noise is not None:
+        return measured.noise.words
+    return UNSTATED_NOISE if measured.variance is None else UNNAMED_NOISE
+
+
+def variance_of(measured: Measurement) -> float | None:
+    """The variance that all values of a measurement share; None if they have none, or several."""
+    variance = measured.variance
+    if variance is None or not len(variance) or (variance != variance[0]).any():
+        return None
+    return float(variance[0])
+
+
+def _estimate_section(release: Release) -> dict[str, Any] | None:
+    if release.estimate is None:
+        return None
+    solution = release.estimate.solution
+    c = solution.certificate
+    return {
+        "estimator": release.recipe.estimator or "projection",
+        "weights": release.recipe.settings.get("weights"),
+        "solver": solution.solver,
+        "iterations": int(solution.iterations),
+        "objective": float(solution.objective),
+        "kkt_residual": float(solution.kkt_residual),
+        "certificate": {f.name: float(getattr(c, f.name)) for f in fields(Certificate)},
+        "leaves": "all" if release.estimate.index is None else "listed",
+    }
+
+
+def _rounding_section(release: Release) -> dict[str, Any] | None:
+    """Which features' counts are not their estimates rounded down or up. Worked out here, if the mechanism does not say."""
+    if release.estimate is None:
+        return None
+    tolerance: float | None
+    if release.violations is None:
+        result = exactness_of(release)
+        violations, tolerance = result.violations, result.tolerance
+    else:
+        violations, tolerance = release.violations, release.rounding_tolerance
+    off = {name: int(many) for name, many in violations.items() if many}
+    return {"exact": not off, "violations": off} | ({} if tolerance is None else {"tolerance": tolerance})
+
+
+def exactness_of(release: Release, tolerance: float | None = None) -> Exactness:
+    """Which published counts are not their estimates rounded, by the ranges and the tolerance of the rounding that made them.
+
+    A tolerance can be given: until version 0.2 manifests did not state it.
+    """
+    assert release.estimate is not None
+    trips = (release.index, release.value)
+    if release.recipe.rounding is None:
+        return exactness(release.features, *release.estimate.trips(), trips, tolerance)
+    rounding = ROUNDINGS.installed(release.recipe.rounding)
+    budget = setting_from_json(release.recipe.settings.get("budget"))
+    return rounding.exactness(release.features, *release.estimate.trips(), trips, budget, tolerance)
+
+
+def _intervals_section(release: Release) -> dict[str, Any] | None:
+    if not release.intervals:
+        return None
+    listed = [name for name in release.features.features if name in release.intervals]
+    return {"confidence": release.confidence, "how": SIMULATED_INTERVALS, "features": listed}
+
+
+@functools.cache
+def code_fingerprint() -> str:
+    """A hash of the files of the installed package: two checkouts of one version number may differ."""
+    root = Path(cbdp.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(p for p in root.rglob("*") if p.suffix in CODE_SUFFIXES and p.is_file()):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _stated_software(release: Release) -> dict[str, str]:
+    return dict(release.stored.software) if release.stored else software()
+
+
+def software() -> dict[str, str]:
+    """The versions that are at work here, and a fingerprint of this very code: of one code, the same release gives the same bytes."""
+    import pyarrow as pa
+
+    return {
+        "cbdp": __version__,
+        "code": code_fingerprint(),
+        "numpy": np.__version__,
+        "pyarrow": pa.__version__,
+        "python": platform.python_version(),
+    }
+
+
+# The manifest as a file, and its schema
 
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
@@ -54,10 +263,10 @@ def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
 
 def manifest_schema() -> dict[str, Any]:
     """The JSON Schema of manifests."""
-    found: dict[str, Any] = json.loads(
+    schema: dict[str, Any] = json.loads(
         files("cbdp.release").joinpath("manifest.schema.json").read_text("utf-8")
     )
-    return found
+    return schema
 
 
 def check_manifest(manifest: Any, what: str) -> None:
@@ -86,26 +295,33 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_WHOLE_NUMBER
 
 
+# Manifests of earlier versions
+
+
 def upgraded_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """A manifest of version 1 as version 2 states it.
 
     The mechanism is a recipe, measurements name their law, features say whether counts of zero got noise, and a simulation
     promises nothing. Version 1 said nothing about title, place or period.
     """
-    made = {name: part for name, part in manifest.items() if name != "mechanism"}
+    upgraded = {name: part for name, part in manifest.items() if name != "mechanism"}
     stated = manifest["mechanism"]["settings"].items()
     settings = {RENAMED_SETTINGS.get(n, n): v for n, v in stated if n not in ("features", "epsilon", "unit")}
-    made["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
-    made["measurements"] = [{**m, "law": _noise_statement_of_version_1(m)} for m in manifest["measurements"]]
-    made["features"] = [{**f, "noise": _noise(f["noise"], settings)} for f in manifest["features"]]
-    made["about"], made["version"] = None, 2
-    return made if made["secure"] else _promising_nothing(made)
+    upgraded["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
+    upgraded["measurements"] = [
+        {**m, "law": _noise_statement_of_version_1(m)} for m in manifest["measurements"]
+    ]
+    upgraded["features"] = [
+        {**f, "noise": _noise_with_zeros(f["noise"], settings)} for f in manifest["features"]
+    ]
+    upgraded["about"], upgraded["version"] = None, 2
+    return upgraded if upgraded["secure"] else _without_guarantee(upgraded)
 
 
-def _promising_nothing(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _without_guarantee(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """A simulation of version 1, which stated an ε as if it protected somebody."""
-    own, deployment = guarantee_from(manifest["privacy"]), manifest["deployment"]
-    claim = simulated_guarantee(own)
+    stated_guarantee, deployment = guarantee_from(manifest["privacy"]), manifest["deployment"]
+    claim = simulated_guarantee(stated_guarantee)
     stated = {"holds": False, "caveat": claim.caveat, "statement": str(claim), "epsilon": None, "delta": None}
     variant = {"variant_name": None, "unprotected_quantities": claim.caveat}
     loss = {
@@ -126,15 +342,15 @@ def _promising_nothing(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _noise_statement_of_version_1(measurement: Mapping[str, Any]) -> str | None:
     scale, variance = exact_from(measurement["scale"]), measurement["variance"]
-    found = (
+    distribution = (
         None
         if scale is None
         else distribution_by_variance(scale, variance if isinstance(variance, float) else None)
     )
-    return None if found is None else found.name
+    return None if distribution is None else distribution.name
 
 
-def _noise(stated: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+def _noise_with_zeros(stated: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
     """What suppressed small counts skipped zeros, unless its settings said otherwise."""
     if stated is None:
         return None
@@ -165,11 +381,14 @@ def _noise_name(feature: Mapping[str, Any], what: str) -> str | None:
     )
 
 
-# What the OpenDP deployments registry asks for, as far as a release knows it.
+def registry_fields_of_version_1(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as versions up to 0.2 wrote it: a person's day, week or month was called like a person."""
+    loss = stated["privacy_loss"]
+    name = USER_LEVEL if loss["privacy_unit"].startswith("User-") else loss["privacy_unit"]
+    return {**stated, "privacy_loss": {**loss, "privacy_unit": name}}
 
 
-USER_LEVEL = "User-level"
-SUPPRESSION_NOTE = "Rounding, clipping or suppression of noisy counts."
+# What the OpenDP registry of deployments asks for, as far as a release knows it; the curator adds names and dates
 
 
 def registry_fields(release: Release) -> dict[str, Any]:
@@ -180,8 +399,8 @@ def registry_fields(release: Release) -> dict[str, Any]:
             "data_product_type": "Summary statistics",
             "description": f"Counts of trips by {dimensions}, and by {len(release.features.features)} features.",
         },
-        "dp_variant": _variant(release, dimensions),
-        "privacy_loss": _loss(release),
+        "dp_variant": _privacy_variant(release, dimensions),
+        "privacy_loss": _privacy_loss(release),
         "deployment_model": {
             "model_name": "Central",
             "release_type": "One release",
@@ -190,20 +409,22 @@ def registry_fields(release: Release) -> dict[str, Any]:
         },
         "accounting": {
             "composition": str(release.claim.cost),
-            "post_processing": SUPPRESSION_NOTE if release.estimate is None else _post_processing(release),
+            "post_processing": SUPPRESSION_NOTE
+            if release.estimate is None
+            else _post_processing_text(release),
         },
-        "implementation": _implementation(release),
+        "implementation": _implementation_fields(release),
     }
 
 
-def _variant(release: Release, dimensions: str) -> dict[str, Any]:
+def _privacy_variant(release: Release, dimensions: str) -> dict[str, Any]:
     claim = release.promise
     public = (
         "The universe, zones, modes and places are public inputs; all that depends on trips is protected."
     )
     if release.recipe.public:
-        known = ", ".join(sorted(release.recipe.public))
-        public = f"The universe, zones, modes and places are public inputs, and so are the counts of {known}; all else that depends on trips is protected."
+        public_features = ", ".join(sorted(release.recipe.public))
+        public = f"The universe, zones, modes and places are public inputs, and so are the counts of {public_features}; all else that depends on trips is protected."
     return {
         "variant_name": _variant_name(claim),
         "data_domain": f"Tables of trips over {dimensions}; trips outside the public universe are dropped.",
@@ -219,7 +440,7 @@ def _variant_name(claim: PrivacyGuarantee) -> str | None:
     return "Pure DP" if claim.cost.delta == 0 else "Approximate DP"
 
 
-def _loss(release: Release) -> dict[str, Any]:
+def _privacy_loss(release: Release) -> dict[str, Any]:
     claim, cost = release.promise, release.claim.cost
     epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
     rho = {} if cost.currency == "epsilon" else {"rho": float(cost.rho) if claim.holds else None}
@@ -238,14 +459,7 @@ def _unit_name(unit: Unit) -> str:
     return USER_LEVEL if unit.per == RELEASE else f"User-{unit.per}"
 
 
-def registry_fields_of_version_1(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as versions up to 0.2 wrote it: a person's day, week or month was called like a person."""
-    loss = stated["privacy_loss"]
-    name = USER_LEVEL if loss["privacy_unit"].startswith("User-") else loss["privacy_unit"]
-    return {**stated, "privacy_loss": {**loss, "privacy_unit": name}}
-
-
-def _implementation(release: Release) -> dict[str, Any]:
+def _implementation_fields(release: Release) -> dict[str, Any]:
     unit, name = release.claim.unit, release.mechanism
     return {
         "preprocessing_and_hyperparameter_tuning": f"At most {unit.max_trips} trips of each person{unit.period} are kept, at random."
@@ -257,7 +471,7 @@ def _implementation(release: Release) -> dict[str, Any]:
     }
 
 
-def _post_processing(release: Release) -> str:
+def _post_processing_text(release: Release) -> str:
     expected = _has_expected_counts(release)
     prior = " and public weights" if release.prior is not None else ""
     first = f"Expected counts given all noisy answers{prior}, then constrained" if expected else "Constrained"
@@ -268,209 +482,3 @@ def _post_processing(release: Release) -> str:
 def _has_expected_counts(release: Release) -> bool:
     estimator = release.recipe.estimator
     return estimator is not None and ESTIMATORS.installed(estimator).expects
-
-
-# What a release says about itself: all that a reviewer needs, and nothing that depends on private data beyond it.
-
-
-CODE_SUFFIXES = (".py", ".css", ".js", ".html", ".json")  # what the text of a release follows from
-FORMAT, VERSION = "cbdp-release", 2
-SIMULATION = "simulation, not a release"
-ZEROS_PERTURBED, ZEROS_SKIPPED = (
-    "perturbed",
-    "skipped",
-)  # what counts of zero got: noise like all others, or none
-SIMULATED_INTERVALS = "by simulation from the published trips, accounting for noise, post-processing and rounding; no privacy is spent"
-
-
-def describe(release: Release) -> dict[str, Any]:
-    """All of the manifest that does not speak of files."""
-    public = sorted(release.recipe.public)
-    series = {} if release.series is None else {"series": release.series.json()}
-    return (
-        ({"public": {"features": public, "meaning": INVARIANTS_NOTE}} if public else {})
-        | series
-        | {
-            "format": FORMAT,
-            "version": VERSION,
-            "status": "release" if release.secure else SIMULATION,
-            "secure": release.secure,
-            "about": None if release.about is None else release.about.json(),
-            "recipe": release.recipe.json(),
-            "privacy": _privacy(release.promise),
-            "estimate": _estimate(release),
-            "rounding": _rounding(release),
-            "intervals": _intervals(release),
-            "software": _software(release),
-            "ledger": dict(release.stored.ledger) if release.stored else {"head": None},
-            "deployment": registry_fields(release),
-        }
-    )
-
-
-def _privacy(claim: PrivacyGuarantee) -> dict[str, Any]:
-    """Where nothing is promised, no ε is stated: what would have been spent is in the tree only."""
-    holds = claim.holds
-    rho = {} if claim.cost.currency == "epsilon" else _rho(claim)
-    return rho | {
-        "holds": holds,
-        "caveat": claim.caveat,
-        "statement": str(claim),
-        "unit": unit_json(claim.unit),
-        "epsilon": exact_json(claim.cost.epsilon) if holds else None,
-        "delta": exact_json(claim.cost.delta) if holds else None,
-        "composition": str(claim.cost),
-        "spent": cost_json(claim.cost),
-    }
-
-
-def _rho(claim: PrivacyGuarantee) -> dict[str, Any]:
-    """ρ, and the ε that it gives at every δ of a list: one promise in many words."""
-    if not claim.holds:
-        return {"rho": None, "curve": []}
-    pairs = [
-        {"epsilon": float(epsilon), "delta": float(delta)}
-        for epsilon, delta in epsilon_delta_curve(claim.cost.rho)
-    ]
-    return {"rho": exact_json(claim.cost.rho), "curve": pairs}
-
-
-def cost_of_feature(release: Release, feature: str) -> dict[str, Fraction | None]:
-    """ε and δ, or ρ, of a feature: of its measurement, or of the part of the claim that is named after it."""
-    paid_in_rho = release.claim.cost.currency == "rho"
-    spent: dict[str, Fraction | None] = dict.fromkeys(("epsilon", "delta", *(["rho"] if paid_in_rho else [])))
-    if not release.promise.holds:
-        return spent
-    found = {part.what: part for part in single_costs(release.claim.cost)}.get(feature)
-    if isinstance(found, DPCost):
-        return spent | {"epsilon": found.epsilon, "delta": found.delta}
-    if found is not None:
-        return spent | {"rho": found.rho}
-    kind = "rho" if paid_in_rho else "epsilon"
-    own = [
-        getattr(m, kind)
-        for m in release.measurements
-        if m.feature == feature and getattr(m, kind) is not None
-    ]
-    if not own:
-        return spent
-    return spent | {kind: sum(own, Fraction(0))} | ({} if paid_in_rho else {"delta": Fraction(0)})
-
-
-def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
-    """The law and the scale of a feature's noise: of its measurement, or as the recipe states it."""
-    for m in release.measurements:
-        if m.feature == feature:
-            return {
-                "name": None if m.noise is None else m.noise.name,
-                "law": noise_words(m),
-                "scale": exact_json(m.scale),
-                "variance": variance_of(m),
-                "threshold": None,
-                "zeros": ZEROS_PERTURBED,
-            }
-    own = release.recipe.tables.get(feature)
-    if own is None or feature not in release.tables:
-        return None
-    return {
-        "name": own.law.name,
-        "law": own.law.words,
-        "scale": exact_json(own.law.scale),
-        "variance": own.law.variance(),
-        "threshold": None if own.threshold is None else float(own.threshold),
-        "zeros": ZEROS_SKIPPED if own.skips_zeros else ZEROS_PERTURBED,
-    }
-
-
-def noise_words(measured: Measurement) -> str:
-    """The law of a measurement's noise, as manifests state it."""
-    if measured.noise is not None:
-        return measured.noise.words
-    return UNSTATED_NOISE if measured.variance is None else UNNAMED_NOISE
-
-
-def variance_of(measured: Measurement) -> float | None:
-    """The variance that all values of a measurement share; None if they have none, or several."""
-    variance = measured.variance
-    if variance is None or not len(variance) or (variance != variance[0]).any():
-        return None
-    return float(variance[0])
-
-
-def _estimate(release: Release) -> dict[str, Any] | None:
-    if release.estimate is None:
-        return None
-    solution = release.estimate.solution
-    c = solution.certificate
-    return {
-        "estimator": release.recipe.estimator or "projection",
-        "weights": release.recipe.settings.get("weights"),
-        "solver": solution.solver,
-        "iterations": int(solution.iterations),
-        "objective": float(solution.objective),
-        "kkt_residual": float(solution.kkt_residual),
-        "certificate": {f.name: float(getattr(c, f.name)) for f in fields(Certificate)},
-        "leaves": "all" if release.estimate.index is None else "listed",
-    }
-
-
-def _rounding(release: Release) -> dict[str, Any] | None:
-    """Which features' counts are not their estimates rounded down or up. Worked out here, if the mechanism does not say."""
-    if release.estimate is None:
-        return None
-    tolerance: float | None
-    if release.violations is None:
-        result = exactness_of(release)
-        violations, tolerance = result.violations, result.tolerance
-    else:
-        violations, tolerance = release.violations, release.rounding_tolerance
-    off = {name: int(many) for name, many in violations.items() if many}
-    return {"exact": not off, "violations": off} | ({} if tolerance is None else {"tolerance": tolerance})
-
-
-def exactness_of(release: Release, tolerance: float | None = None) -> Exactness:
-    """Which published counts are not their estimates rounded, by the ranges and the tolerance of the rounding that made them.
-
-    A tolerance can be given: until version 0.2 manifests did not state it.
-    """
-    assert release.estimate is not None
-    trips = (release.index, release.value)
-    if release.recipe.rounding is None:
-        return exactness(release.features, *release.estimate.trips(), trips, tolerance)
-    rounding = ROUNDINGS.installed(release.recipe.rounding)
-    budget = setting_from_json(release.recipe.settings.get("budget"))
-    return rounding.exactness(release.features, *release.estimate.trips(), trips, budget, tolerance)
-
-
-def _intervals(release: Release) -> dict[str, Any] | None:
-    if not release.intervals:
-        return None
-    listed = [name for name in release.features.features if name in release.intervals]
-    return {"confidence": release.confidence, "how": SIMULATED_INTERVALS, "features": listed}
-
-
-@functools.cache
-def code_fingerprint() -> str:
-    """A hash of the files of the installed package: two checkouts of one version number may differ."""
-    root = Path(cbdp.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(p for p in root.rglob("*") if p.suffix in CODE_SUFFIXES and p.is_file()):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-def _software(release: Release) -> dict[str, str]:
-    return dict(release.stored.software) if release.stored else software()
-
-
-def software() -> dict[str, str]:
-    """The versions that are at work here, and a fingerprint of this very code: of one code, the same release gives the same bytes."""
-    import pyarrow as pa
-
-    return {
-        "cbdp": __version__,
-        "code": code_fingerprint(),
-        "numpy": np.__version__,
-        "pyarrow": pa.__version__,
-        "python": platform.python_version(),
-    }

@@ -77,9 +77,9 @@ def calendar_order(labels: Sequence[Any]) -> list[int] | None:
         place = {name: i for i, name in enumerate(names)} | {
             name[:3]: i for i, name in enumerate(names) if name in (*WEEKDAYS, *MONTH_LABELS)
         }
-        known = [place.get(word) for word in words]
-        if 2 * sum(k is not None for k in known) > len(words):
-            return sorted(range(len(words)), key=lambda i: (known[i] is None, known[i] or 0))
+        places = [place.get(word) for word in words]
+        if 2 * sum(k is not None for k in places) > len(words):
+            return sorted(range(len(words)), key=lambda i: (places[i] is None, places[i] or 0))
     return None
 
 

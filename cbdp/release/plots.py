@@ -55,14 +55,14 @@ class Plots:
         return Published(release, release.intervals, release.confidence or DEFAULT_CONFIDENCE, release.places)
 
 
-# How plots look: colours that everybody can tell apart, a title from the publisher's words, and a foot that says what is promised.
+# How plots look: a title from the publisher's words, and a foot that says what is promised
 
 
-# Okabe and Ito's palette, which people with any kind of colour vision can tell apart; yellow is left out, it is too pale for lines
+# the palette of Okabe and Ito, which people with any kind of colour vision can tell apart; yellow is left out, it is too pale for lines
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-BAR = "#56B4E9"  # of the same palette: light enough for the thin dark lines on it
-INK, MUTED, LINE = "#1b2430", "#566274", "#d5dbe3"
-FOOT_LETTERS_PER_INCH = 14  # of the foot, in an inch
+BAR_COLOUR = "#56B4E9"  # of the same palette: light enough for the thin dark lines on it
+TEXT_COLOUR, MUTED_COLOUR, GRID_COLOUR = "#1b2430", "#566274", "#d5dbe3"
+FOOT_LETTERS_PER_INCH = 14  # letters of the foot in an inch of the figure's width: where its lines end
 AXES_MARK = "cbdp"  # marks axes that were made here
 
 
@@ -79,19 +79,19 @@ def axes_for(ax: Any, size: tuple[float, float]) -> Any:
     """The axes to draw on: those given, or new ones, which have a picture of their own."""
     if ax is not None:
         return ax
-    _, made = pyplot().subplots(figsize=size, layout="constrained")
-    made.set_gid(AXES_MARK)
-    return made
+    _, new_axes = pyplot().subplots(figsize=size, layout="constrained")
+    new_axes.set_gid(AXES_MARK)
+    return new_axes
 
 
 def clean_axes(ax: Any, grid: str) -> None:
     """No box around it, and lines to read the numbers of one axis off."""
     for side in ("top", "right", "left" if grid == "y" else "bottom"):
         ax.spines[side].set_visible(False)
-    ax.grid(axis=grid, color=LINE, linewidth=0.8)
+    ax.grid(axis=grid, color=GRID_COLOUR, linewidth=0.8)
     ax.set_axisbelow(True)
     (ax.xaxis if grid == "x" else ax.yaxis).set_major_formatter("{x:,.0f}")
-    ax.tick_params(colors=MUTED, length=0)
+    ax.tick_params(colors=MUTED_COLOUR, length=0)
 
 
 def head_and_foot(ax: Any, published: Published, what: str, note: str) -> None:
@@ -104,20 +104,20 @@ def head_and_foot(ax: Any, published: Published, what: str, note: str) -> None:
         guarantee_text(release),
         bounding_text(release.promise.unit, counted_noun(release.features.universe)),
     )
-    said = [note, f"{promise[0].upper()}{promise[1:]}.", f"{only[0].upper()}{only[1:]}." if only else ""]
+    sentences = [note, f"{promise[0].upper()}{promise[1:]}.", f"{only[0].upper()}{only[1:]}." if only else ""]
     whole = ax.figure
     foot = "\n".join(
-        textwrap.wrap(" ".join(filter(None, said)), int(FOOT_LETTERS_PER_INCH * whole.get_figwidth()))
+        textwrap.wrap(" ".join(filter(None, sentences)), int(FOOT_LETTERS_PER_INCH * whole.get_figwidth()))
     )
     head = "\n".join(filter(None, [title_of(release), where_and_when(release)]))
     if ax.get_gid() == AXES_MARK:
-        whole.suptitle(head, x=0.01, ha="left", color=INK, fontweight="bold", fontsize=12)
-        whole.supxlabel(foot, x=0.01, ha="left", color=MUTED, fontsize=8.5)
-        ax.set_title(what, loc="left", color=MUTED, fontsize=10)
+        whole.suptitle(head, x=0.01, ha="left", color=TEXT_COLOUR, fontweight="bold", fontsize=12)
+        whole.supxlabel(foot, x=0.01, ha="left", color=MUTED_COLOUR, fontsize=8.5)
+        ax.set_title(what, loc="left", color=MUTED_COLOUR, fontsize=10)
         return
-    ax.set_title(f"{head}\n{what}", loc="left", color=INK, fontsize=10)
+    ax.set_title(f"{head}\n{what}", loc="left", color=TEXT_COLOUR, fontsize=10)
     note_at = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top", "fontsize": 7.5}
-    ax.annotate(foot, (0, 0), (0, -36), color=MUTED, **note_at).set_in_layout(False)
+    ax.annotate(foot, (0, 0), (0, -36), color=MUTED_COLOUR, **note_at).set_in_layout(False)
 
 
 def interval_note(published: Published, drawn: bool, exact: bool, marks: str) -> str:
@@ -130,7 +130,7 @@ def interval_note(published: Published, drawn: bool, exact: bool, marks: str) ->
     return f"{marks}: the {sure} intervals of a more detailed table, added up, so wider than necessary."
 
 
-# Demand over the day: a bar for each period with its interval, or a line with a band for each value of an attribute.
+# Demand over the day: a bar for each period with its interval, or a line with a band for each value of an attribute
 
 
 SECONDS_PER_HOUR = 3600
@@ -140,8 +140,8 @@ def plot_day(published: Published, by: str | None, ax: Any) -> Any:
     """Trips, or taps, in each period."""
     time = roles(published.dag).time
     if time is None:
-        known = ", ".join(published.dag.universe.dimensions)
-        raise InputError(f"the release has no times to draw a day by: its dimensions are {known}")
+        dimensions = ", ".join(published.dag.universe.dimensions)
+        raise InputError(f"the release has no times to draw a day by: its dimensions are {dimensions}")
     ax = axes_for(ax, (9, 4.6))
     dimension = published.dag.universe.dimension(time)
     left, width = _bar_positions(dimension)
@@ -153,7 +153,7 @@ def plot_day(published: Published, by: str | None, ax: Any) -> Any:
     clean_axes(ax, "y")
     _time_ticks(ax, dimension, left, width)
     noun = counted_noun(published.dag.universe)
-    ax.set_ylabel(noun.many, color=INK)
+    ax.set_ylabel(noun.many, color=TEXT_COLOUR)
     ax.set_ylim(bottom=0)
     zone = None if published.release.about is None else published.release.about.timezone
     ax.set_xlabel(
@@ -180,19 +180,19 @@ def _bar_positions(dimension: Dimension) -> tuple[Floats, Floats]:
 def _plot_bars(published: Published, time: str, left: Floats, width: Floats, ax: Any) -> GroupedCounts:
     grouped = published.grouped(time)
     middle = left + width / 2
-    ax.bar(middle, grouped.counts, width * 0.86, color=BAR)
+    ax.bar(middle, grouped.counts, width * 0.86, color=BAR_COLOUR)
     if grouped.low is not None and grouped.high is not None:
         ends = np.vstack([grouped.counts - grouped.low, grouped.high - grouped.counts]).clip(min=0)
-        ax.errorbar(middle, grouped.counts, ends, fmt="none", ecolor=INK, elinewidth=1.2, capsize=3)
+        ax.errorbar(middle, grouped.counts, ends, fmt="none", ecolor=TEXT_COLOUR, elinewidth=1.2, capsize=3)
     return grouped
 
 
 def _plot_lines(
     published: Published, by: str, time: str, left: Floats, width: Floats, ax: Any
 ) -> GroupedCounts:
-    known = [n for n, a in published.dag.universe.attributes.items() if n != time]
-    if by not in known:
-        raise InputError(f"unknown attribute {by!r}: {did_you_mean(by, known)}")
+    attributes = [n for n, a in published.dag.universe.attributes.items() if n != time]
+    if by not in attributes:
+        raise InputError(f"unknown attribute {by!r}: {did_you_mean(by, attributes)}")
     labels = published.labels(by)
     if len(labels) > len(PALETTE):
         raise InputError(
@@ -228,7 +228,7 @@ def _time_ticks(ax: Any, dimension: Dimension, left: Floats, width: Floats) -> N
     ax.set_xlim(left[0], left[-1] + width[-1])
 
 
-# Flows from place to place: between zones where there are any, or between stops; the largest first, with intervals.
+# The largest flows: between zones where there are any, or between stops
 
 
 FLOW_LEVELS = ("zones", "stops")
@@ -277,21 +277,21 @@ def largest_flows(published: Published, most: int, level: str | None) -> DrawnFl
 
 def _flow_level(published: Published, level: str | None) -> tuple[str, tuple[str, str]]:
     parts = roles(published.dag)
-    known = {"zones": parts.zones, "stops": parts.ends}
+    ends_by_level = {"zones": parts.zones, "stops": parts.ends}
     if parts.ends is None:
         raise InputError(
             "the release has no trips from place to place: it has no origin and destination to draw flows by"
         )
     if level is None:
         level = "stops" if parts.zones is None else "zones"
-    if level not in FLOW_LEVELS or known[level] is None:
-        some = " or ".join(repr(name) for name, by in known.items() if by is not None)
+    if level not in FLOW_LEVELS or ends_by_level[level] is None:
+        some = " or ".join(repr(name) for name, by in ends_by_level.items() if by is not None)
         raise InputError(f"level is {level!r}: this release has {some}")
-    by = known[level]
+    by = ends_by_level[level]
     assert by is not None
-    if published.many(by[0]) * published.many(by[1]) > MAX_REGROUPED_ELEMENTS:
+    if published.label_count(by[0]) * published.label_count(by[1]) > MAX_REGROUPED_ELEMENTS:
         raise InputError(
-            f"{published.many(by[0]):,} × {published.many(by[1]):,} {level} are too many to draw: use release.ask"
+            f"{published.label_count(by[0]):,} × {published.label_count(by[1]):,} {level} are too many to draw: use release.ask"
         )
     return level, by
 
@@ -301,37 +301,37 @@ def _place_names(published: Published, attribute: str, level: str) -> list[str]:
     labels, places = published.labels(attribute), published.places
     if level == "zones" or places is None:
         return labels
-    known = dict(zip(map(str, places.ids), places.names, strict=True))
-    named = [known.get(label, label) for label in labels]
+    name_of = dict(zip(map(str, places.ids), places.names, strict=True))
+    named = [name_of.get(label, label) for label in labels]
     return named if len(set(named)) == len(labels) else labels
 
 
-# The largest flows as bars with intervals.
+# The largest flows as bars with intervals
 
 
-MAX_NAME_LETTERS = 24  # letters of a name
+MAX_NAME_LETTERS = 24  # letters of a place's name, which leave room for the bars
 
 
 def plot_flows(published: Published, most: int, level: str | None, ax: Any) -> Any:
     """A bar for each flow, the largest on top."""
-    found = largest_flows(published, most, level)
-    many = len(found.flows)
+    largest = largest_flows(published, most, level)
+    many = len(largest.flows)
     ax = axes_for(ax, (9, 1.9 + 0.3 * max(many, 3)))
-    place, counts = np.arange(many), np.array([f.count for f in found.flows], dtype=np.int64)
-    ax.barh(place, counts, height=0.72, color=BAR)
-    drawn = many > 0 and found.flows[0].low is not None
+    place, counts = np.arange(many), np.array([f.count for f in largest.flows], dtype=np.int64)
+    ax.barh(place, counts, height=0.72, color=BAR_COLOUR)
+    drawn = many > 0 and largest.flows[0].low is not None
     if drawn:
-        low, high = (np.array([getattr(f, end) for f in found.flows]) for end in ("low", "high"))
+        low, high = (np.array([getattr(f, end) for f in largest.flows]) for end in ("low", "high"))
         ends = np.vstack([counts - low, high - counts]).clip(min=0)
-        ax.errorbar(counts, place, xerr=ends, fmt="none", ecolor=INK, elinewidth=1.2, capsize=3)
-    ax.set_yticks(place, [" → ".join(map(_shortened_name, f.names)) for f in found.flows])
+        ax.errorbar(counts, place, xerr=ends, fmt="none", ecolor=TEXT_COLOUR, elinewidth=1.2, capsize=3)
+    ax.set_yticks(place, [" → ".join(map(_shortened_name, f.names)) for f in largest.flows])
     ax.invert_yaxis()
     clean_axes(ax, "x")
-    ax.tick_params(axis="y", labelcolor=INK)
+    ax.tick_params(axis="y", labelcolor=TEXT_COLOUR)
     ax.set_xlim(left=0)
-    ax.set_xlabel("trips", color=INK)
-    what = f"the {many} largest flows between {found.level}"
-    head_and_foot(ax, published, what, interval_note(published, drawn, found.exact, "Thin lines"))
+    ax.set_xlabel("trips", color=TEXT_COLOUR)
+    what = f"the {many} largest flows between {largest.level}"
+    head_and_foot(ax, published, what, interval_note(published, drawn, largest.exact, "Thin lines"))
     return ax
 
 
@@ -344,13 +344,26 @@ def _shortened_name(name: str) -> str:
     return name if len(name) <= MAX_NAME_LETTERS else f"{name[: MAX_NAME_LETTERS - 1]}…"
 
 
-# The largest flows on a map: arrows as wide as their trips, pale where noise alone could have made them.
+# The largest flows on a map: arrows as wide as their trips, pale where noise alone could have made them
 
 
-KM_PER_DEGREE = 111.195  # of a degree of latitude
-FRAME_MARGIN = 0.06  # of the frame
-MAX_ARROW_POINTS = 9.0  # points of the widest arrow
-SCALE_BAR_KM = (500, 200, 100, 50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1)  # kilometres of the scale
+KM_PER_DEGREE = 111.195  # kilometres in a degree of latitude, on a sphere of 6,371 km
+FRAME_MARGIN = 0.06  # room around the stops, as a part of the frame
+MAX_ARROW_POINTS = 9.0  # width of the widest arrow, in points
+SCALE_BAR_KM = (
+    500,
+    200,
+    100,
+    50,
+    20,
+    10,
+    5,
+    2,
+    1,
+    0.5,
+    0.2,
+    0.1,
+)  # lengths that the scale bar may have, in kilometres
 
 
 def plot_map(published: Published, most: int, level: str | None, zoom: str | None, ax: Any) -> Any:
@@ -360,7 +373,7 @@ def plot_map(published: Published, most: int, level: str | None, zoom: str | Non
         raise InputError(
             "the release does not know where its stops are: publish it with stops that have lat and lon"
         )
-    found = largest_flows(published, most, level)
+    largest = largest_flows(published, most, level)
     stops = stop_totals(published)
     view = _map_view(published, stops, zoom)
     if view is None:
@@ -372,11 +385,11 @@ def plot_map(published: Published, most: int, level: str | None, zoom: str | Non
     _draw_ground(ax, view, start)
     x, y = planar(stops.lat, stops.lon, start)
     size = max(3.0, 22 * min(1.0, float(np.sqrt(200 / max(len(x), 1)))))
-    ax.scatter(x, y, s=size, color=MUTED, alpha=0.55, linewidths=0, zorder=1)
-    drawn = _draw_arrows(ax, found, _end_positions(published, found, stops, view, start))
+    ax.scatter(x, y, s=size, color=MUTED_COLOUR, alpha=0.55, linewidths=0, zorder=1)
+    drawn = _draw_arrows(ax, largest, _end_positions(published, largest, stops, view, start))
     _draw_scale_bar(ax)
     head_and_foot(
-        ax, published, f"the {drawn} largest flows between {found.level}", _draw_note(found, view, drawn)
+        ax, published, f"the {drawn} largest flows between {largest.level}", _draw_note(largest, view, drawn)
     )
     return ax
 
@@ -417,15 +430,15 @@ def _draw_ground(ax: Any, view: Frame, start: tuple[float, float]) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     for side in ax.spines.values():
-        side.set_color(LINE)
+        side.set_color(GRID_COLOUR)
 
 
 def _end_positions(
-    published: Published, found: DrawnFlows, stops: StopTotals, view: Frame, start: tuple[float, float]
+    published: Published, flows: DrawnFlows, stops: StopTotals, view: Frame, start: tuple[float, float]
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """Where each end of a flow is: a stop's place, or the middle of a zone's stops on the map. Keys are the end (0 or 1) and its code."""
-    made = {}
-    for end, name in enumerate(found.by):
+    positions = {}
+    for end, name in enumerate(flows.by):
         attribute = published.dag.universe.attribute(name)
         dimension = published.dag.universe.dimension(roles(published.dag).ends[end])  # type: ignore[index]
         lat, lon = stops.of(dimension.values)
@@ -435,23 +448,23 @@ def _end_positions(
             near = here & view.holds(lat, lon)
             here = near if near.any() else here
             if here.any():
-                made[end, code] = float(x[here].mean()), float(y[here].mean())
-    return made
+                positions[end, code] = float(x[here].mean()), float(y[here].mean())
+    return positions
 
 
-def _draw_arrows(ax: Any, found: DrawnFlows, middles: dict[tuple[int, int], tuple[float, float]]) -> int:
+def _draw_arrows(ax: Any, flows: DrawnFlows, middles: dict[tuple[int, int], tuple[float, float]]) -> int:
     """The flows whose ends have a place inside the frame; how many were drawn."""
     from matplotlib.patches import FancyArrowPatch
 
     low, high = np.array([ax.get_xlim(), ax.get_ylim()]).T
     inside = {key: p for key, p in middles.items() if (low <= p).all() and (p <= high).all()}
-    kept = [f for f in found.flows if (0, f.start) in inside and (1, f.end) in inside]
+    kept = [f for f in flows.flows if (0, f.start) in inside and (1, f.end) in inside]
     top, widest = max((f.count for f in kept), default=1), _widest_flow(kept)
     for f in reversed(kept):  # the largest last, on top
         a, b = inside[0, f.start], inside[1, f.end]
         colour, alpha = PALETTE[f.start % 6], 0.25 if _is_within_noise(f) else 0.85
         width = max(0.8, MAX_ARROW_POINTS * f.count / widest)
-        if _inner_flows(f) or a == b:
+        if _is_inside_a_place(f) or a == b:
             size = (10 + 26 * float(np.sqrt(f.count / top))) ** 2
             ax.scatter(
                 *a,
@@ -470,16 +483,16 @@ def _draw_arrows(ax: Any, found: DrawnFlows, middles: dict[tuple[int, int], tupl
                     shrinkA=7, shrinkB=7, linewidth=width, color=colour, alpha=alpha, mutation_scale=1.0, zorder=3,
                 )
             )  # fmt: skip
-    if found.level == "zones":
-        _draw_names(ax, found, inside)
+    if flows.level == "zones":
+        _draw_names(ax, flows, inside)
     return len(kept)
 
 
-def _draw_names(ax: Any, found: DrawnFlows, inside: dict[tuple[int, int], tuple[float, float]]) -> None:
+def _draw_names(ax: Any, flows: DrawnFlows, inside: dict[tuple[int, int], tuple[float, float]]) -> None:
     from matplotlib.patheffects import withStroke
 
-    named = {f.names[0]: inside.get((0, f.start)) for f in found.flows}
-    named |= {f.names[1]: inside.get((1, f.end)) for f in found.flows}
+    named = {f.names[0]: inside.get((0, f.start)) for f in flows.flows}
+    named |= {f.names[1]: inside.get((1, f.end)) for f in flows.flows}
     for name, place in named.items():
         if place is not None:
             halo = [withStroke(linewidth=3, foreground="white")]
@@ -488,20 +501,20 @@ def _draw_names(ax: Any, found: DrawnFlows, inside: dict[tuple[int, int], tuple[
                 name,
                 ha="center",
                 va="center",
-                color=INK,
+                color=TEXT_COLOUR,
                 fontweight="bold",
                 path_effects=halo,
                 zorder=5,
             )
 
 
-def _inner_flows(flow: DrawnFlow) -> bool:
+def _is_inside_a_place(flow: DrawnFlow) -> bool:
     return flow.names[0] == flow.names[1]
 
 
 def _widest_flow(flows: Sequence[DrawnFlow]) -> int:
     """The trips of the widest arrow; circles, which may be far larger, have a scale of their own."""
-    return max((f.count for f in flows if not _inner_flows(f)), default=1)
+    return max((f.count for f in flows if not _is_inside_a_place(f)), default=1)
 
 
 def _is_within_noise(flow: DrawnFlow) -> bool:
@@ -517,29 +530,31 @@ def _draw_scale_bar(ax: Any) -> None:
     ax.plot(
         [x, x + long / KM_PER_DEGREE],
         [y, y],
-        color=INK,
+        color=TEXT_COLOUR,
         linewidth=2,
         solid_capstyle="butt",
         zorder=5,
         gid="scale",
     )
-    ax.text(x + long / KM_PER_DEGREE, y, f"  {long:g} km", va="center", color=INK, fontsize=9, zorder=5)
+    ax.text(
+        x + long / KM_PER_DEGREE, y, f"  {long:g} km", va="center", color=TEXT_COLOUR, fontsize=9, zorder=5
+    )
 
 
-def _draw_note(found: DrawnFlows, view: Frame, drawn: int) -> str:
-    said = (
-        f"Width: trips (the widest arrow: {_widest_flow(found.flows):,}). Arrows have the colour of where they start and bend to the right; circles are "
+def _draw_note(flows: DrawnFlows, view: Frame, drawn: int) -> str:
+    widths = (
+        f"Width: trips (the widest arrow: {_widest_flow(flows.flows):,}). Arrows have the colour of where they start and bend to the right; circles are "
         "trips inside a place, not to the same scale."
     )
     pale = (
         " Pale: the interval reaches zero, so noise alone could have made it."
-        if any(map(_is_within_noise, found.flows))
+        if any(map(_is_within_noise, flows.flows))
         else ""
     )
-    known = (
-        " No intervals were published for these flows." if found.flows and found.flows[0].low is None else ""
+    missing = (
+        " No intervals were published for these flows." if flows.flows and flows.flows[0].low is None else ""
     )
-    left = len(found.flows) - drawn
+    left = len(flows.flows) - drawn
     outside = f" {left} of the largest flows lead outside the map or have no place." if left else ""
     stops = "stop" if view.outside == 1 else "stops"
     far = (
@@ -547,4 +562,4 @@ def _draw_note(found: DrawnFlows, view: Frame, drawn: int) -> str:
         if view.outside
         else ""
     )
-    return said + pale + known + outside + far
+    return widths + pale + missing + outside + far

@@ -174,18 +174,18 @@ class Release:
             raise InputError(f"unknown feature {feature!r}: there are {', '.join(self.features.features)}")
         if feature in self.intervals and confidence == self.confidence:
             return replace(self.intervals[feature], elements=Elements(self.features, feature))
-        made = intervals(self, confidence, features=[feature]).get(feature)
-        if made is None:
+        interval = intervals(self, confidence, features=[feature]).get(feature)
+        if interval is None:
             from cbdp.release.ask import why_none
 
             many = self.features.size(feature)
             raise InputError(f"{feature!r}: {why_none(self, many, many)}")
-        return replace(made, elements=Elements(self.features, feature))
+        return replace(interval, elements=Elements(self.features, feature))
 
     def with_intervals(self, confidence: float = 0.9, *, features: Sequence[str] | None = None) -> Release:
         """Return the release with intervals for all features but `singleton`, or for those named, as far as they have any."""
-        made = intervals(self, confidence, features=features)
-        return replace(self, intervals=made, confidence=float(confidence))
+        by_feature = intervals(self, confidence, features=features)
+        return replace(self, intervals=by_feature, confidence=float(confidence))
 
     @property
     def plot(self) -> Plots:
@@ -243,7 +243,7 @@ def rounded(index: Ints, value: NDArray[Any]) -> tuple[Ints, Ints]:
     return index[here], whole[here]
 
 
-# Tables as one works with them: counts that say which group of trips each is of, with their intervals.
+# Tables as one works with them: counts that say which group of trips each is of, with their intervals
 
 
 class LabelledCounts(np.ndarray[Any, np.dtype[np.int64]]):
@@ -262,9 +262,9 @@ class LabelledCounts(np.ndarray[Any, np.dtype[np.int64]]):
     elements: Elements | None
 
     def __new__(cls, values: Ints, elements: Elements) -> LabelledCounts:
-        made = np.asarray(values, dtype=np.int64).view(cls)
-        made.elements = elements
-        return made
+        counts = np.asarray(values, dtype=np.int64).view(cls)
+        counts.elements = elements
+        return counts
 
     def __array_finalize__(self, other: Any) -> None:
         """Of a part or a copy nobody knows any more which elements it holds."""
@@ -343,13 +343,15 @@ class PublishedTable:
 
     def _numbers(self) -> dict[str, Ints]:
         both = {"low": self.low, "high": self.high}
-        return {"count": self.count} | {name: held for name, held in both.items() if held is not None}
+        return {"count": self.count} | {
+            name: numbers for name, numbers in both.items() if numbers is not None
+        }
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         import pyarrow as pa
 
-        made = {n: column(labels) for n, labels in self.elements.columns().items()}
-        return pa.table({**made, **self._numbers()}).__arrow_c_stream__(requested_schema)
+        labelled = {n: column(labels) for n, labels in self.elements.columns().items()}
+        return pa.table({**labelled, **self._numbers()}).__arrow_c_stream__(requested_schema)
 
     def _head(self) -> str:
         many = f"{len(self):,} count{'s' if len(self) != 1 else ''}"
@@ -365,7 +367,7 @@ class PublishedTable:
         rows = displayed_rows(len(self))
         here = np.array([row for row in rows if row is not None], dtype=np.int64)
         place = {int(row): p for p, row in enumerate(here)}
-        numbers = {name: held[here] for name, held in self._numbers().items()}
+        numbers = {name: values[here] for name, values in self._numbers().items()}
         columns = {**self.elements.columns(here), **numbers}
         return columns, list(numbers), [None if row is None else place[row] for row in rows]
 

@@ -1,4 +1,4 @@
-"""Which dimensions and attributes of any universe play which part in the pictures: time, two ends, zones, shares."""
+"""Which dimensions and attributes of any universe play which part in the pictures (time, two ends, zones, shares), and what is counted: trips, or taps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cbdp_features.universe import Dimension
 TIME_NAMES = ("time", "period", "hour", "departure")
 END_NAMES = (("origin", "destination"), ("from", "to"), ("start", "end"))
 MAX_BAR_LABELS = 24  # labels up to which an attribute is shown as bars
-MAX_SHARE_CHARTS = 3
+MAX_SHARE_CHARTS = 3  # attributes shown as bars on one page
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def enumerated(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
-# What a release counts, as a word: trips, or taps where a row has one place and not two.
+# What a release counts, as a word: trips, or taps where a row has one place and not two
 
 
 TAP_DIMENSION = "tap"  # the dimension that tells tap-ons from tap-offs, and where they were made: as `cbdp init` names them
@@ -137,7 +137,7 @@ class Noun:
         """
         return re.sub(
             r"\b([Tt])rip(s?)\b",
-            lambda found: _cased(self.many if found[2] else self.one, found[1] == "T"),
+            lambda match: _cased(self.many if match[2] else self.one, match[1] == "T"),
             text,
         )
 

@@ -1,4 +1,4 @@
-"""Numbers, units and claims as manifests state them, and back."""
+"""Numbers, units, costs, guarantees and recipes as manifests state them, and back. Names in a manifest are looked up among installed parts only."""
 
 from __future__ import annotations
 
@@ -40,6 +40,52 @@ NEIGHBOURING_RELATIONS = {
 }
 
 
+@dataclass(frozen=True)
+class TableNoise:
+    """The noise of a table that is published as it was measured: its distribution, and the threshold below which no count is shown."""
+
+    law: NoiseDistribution
+    threshold: float | None = None
+    skips_zeros: bool = False  # counts of zero got no noise, and never show
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """The mechanism by name and all its settings. Manifest, request, intervals and audit go by it."""
+
+    mechanism: str
+    settings: Mapping[str, Any] = field(default_factory=dict)  # JSON
+    tables: Mapping[str, TableNoise] = field(
+        default_factory=dict
+    )  # of tables published as they were measured
+
+    def json(self) -> dict[str, Any]:
+        return {"mechanism": self.mechanism, "settings": dict(self.settings)}
+
+    @property
+    def estimator(self) -> str | None:
+        """How counts were estimated, where they were."""
+        return self._text("estimator")
+
+    @property
+    def rounding(self) -> str | None:
+        """How whole trips were chosen, where the mechanism says."""
+        return self._text("rounding")
+
+    @property
+    def public(self) -> Mapping[str, Sequence[int]]:
+        """Counts that were public already and are met exactly: by feature, in the order of its elements."""
+        stated = self.settings.get("public")
+        return stated if isinstance(stated, Mapping) else {}
+
+    def _text(self, name: str) -> str | None:
+        stated = self.settings.get(name)
+        return stated if isinstance(stated, str) else None
+
+
+# Numbers, units, costs and guarantees
+
+
 def exact_json(value: Fraction | float | None) -> dict[str, Any] | None:
     """A number as the fraction it is, and as a decimal near it. A float has no fraction that it was meant to be.
 
@@ -52,22 +98,22 @@ def exact_json(value: Fraction | float | None) -> dict[str, Any] | None:
     return {"exact": fraction, "decimal": float(value)}
 
 
-def exact_from(given: Mapping[str, Any] | None) -> Any:
+def exact_from(stated: Mapping[str, Any] | None) -> Any:
     """The number that `exact_json` wrote.
 
     >>> exact_from({"exact": "1/5", "decimal": 0.2})
     Fraction(1, 5)
     """
-    if given is None:
+    if stated is None:
         return None
-    if given["exact"] is None:
-        return given["decimal"]
+    if stated["exact"] is None:
+        return stated["decimal"]
     try:
-        value = Fraction(given["exact"])
+        value = Fraction(stated["exact"])
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"{given['exact']!r} is not an exact number: write one like '1/3'") from None
+        raise InputError(f"{stated['exact']!r} is not an exact number: write one like '1/3'") from None
     if abs(value) > MAX_FRACTION or 0 < abs(value) < 1 / MAX_FRACTION:
-        raise InputError(f"the exact number {str(given['exact'])[:40]!r} is out of all range")
+        raise InputError(f"the exact number {str(stated['exact'])[:40]!r} is out of all range")
     return value
 
 
@@ -106,15 +152,17 @@ def _quantile_json(bought: PrivateQuantile) -> dict[str, Any]:
     return {"quantile": exact_json(bought.quantile), "epsilon": exact_json(bought.epsilon)}
 
 
-def unit_from(given: Mapping[str, Any]) -> Unit:
+def unit_from(stated: Mapping[str, Any]) -> Unit:
     """The unit that a manifest states; what is not stated is the default."""
-    if given["kind"] == "trip":
-        return Trip(given["neighbours"])
-    paid = given.get("bought")
+    if stated["kind"] == "trip":
+        return Trip(stated["neighbours"])
+    paid = stated.get("bought")
     bought = (
         None if paid is None else PrivateQuantile(exact_from(paid["quantile"]), exact_from(paid["epsilon"]))
     )
-    return Person(given["column"], given["max_trips"], given.get("per", RELEASE), given.get("apart"), bought)
+    return Person(
+        stated["column"], stated["max_trips"], stated.get("per", RELEASE), stated.get("apart"), bought
+    )
 
 
 def cost_json(cost: Cost) -> dict[str, Any]:
@@ -138,28 +186,28 @@ def cost_json(cost: Cost) -> dict[str, Any]:
     return {"composition": kind, "of": cost.of, "parts": [cost_json(part) for part in cost.parts]} | price
 
 
-def cost_from(given: Mapping[str, Any]) -> Cost:
+def cost_from(stated: Mapping[str, Any]) -> Cost:
     """The tree of compositions that a manifest states."""
-    if "what" in given:
-        if "rho" in given:
-            return ZCDPCost(given["what"], exact_from(given["rho"]))
-        return DPCost(given["what"], exact_from(given["epsilon"]), exact_from(given["delta"]))
-    if given["composition"] == "stated":
-        (part,) = given["parts"]
-        return EpsilonDeltaStatement(_part_from(part), exact_from(given["delta"]))
-    parts = tuple(map(_part_from, given["parts"]))
-    return (Sequential if given["composition"] == "sequential" else Parallel)(parts, given["of"])
+    if "what" in stated:
+        if "rho" in stated:
+            return ZCDPCost(stated["what"], exact_from(stated["rho"]))
+        return DPCost(stated["what"], exact_from(stated["epsilon"]), exact_from(stated["delta"]))
+    if stated["composition"] == "stated":
+        (part,) = stated["parts"]
+        return EpsilonDeltaStatement(_part_from(part), exact_from(stated["delta"]))
+    parts = tuple(map(_part_from, stated["parts"]))
+    return (Sequential if stated["composition"] == "sequential" else Parallel)(parts, stated["of"])
 
 
-def _part_from(given: Mapping[str, Any]) -> Composable:
-    part = cost_from(given)
+def _part_from(stated: Mapping[str, Any]) -> Composable:
+    part = cost_from(stated)
     if isinstance(part, EpsilonDeltaStatement):
         raise InputError("an (ε, δ) is stated inside a composition: only the whole can be stated so")
     return part
 
 
 def guarantee_from(privacy: Mapping[str, Any]) -> PrivacyGuarantee:
-    """The claim that a manifest states."""
+    """The privacy guarantee that a manifest states."""
     return PrivacyGuarantee(
         unit_from(privacy["unit"]), cost_from(privacy["spent"]), privacy["holds"], privacy["caveat"]
     )
@@ -176,55 +224,41 @@ def simulated_guarantee(claim: PrivacyGuarantee) -> PrivacyGuarantee:
     )
 
 
-def certificate_from(given: Mapping[str, Any]) -> Certificate:
+def certificate_from(stated: Mapping[str, Any]) -> Certificate:
     """The certificate that a manifest states."""
-    return Certificate(**given)
+    return Certificate(**stated)
 
 
-# How a release was made: everything that `finish` needs beside the measurements, as plain JSON.
+# Settings, and the names of parts among them
 
 
-@dataclass(frozen=True)
-class TableNoise:
-    """The noise of a table that is published as it was measured: its law, and below which count nothing is shown."""
+def setting_to_json(value: Any) -> Any:
+    """A setting as JSON: fractions as text, arrays by their size and hash, objects by their name."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): setting_to_json(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value, dtype="<f8").tobytes()).hexdigest()
+        return {"numbers": value.size, "sha256": digest}
+    if isinstance(value, Sequence):
+        return [setting_to_json(inner) for inner in value]
+    return str(getattr(value, "name", type(value).__name__))
 
-    law: NoiseDistribution
-    threshold: float | None = None
-    skips_zeros: bool = False  # counts of zero got no noise, and never show
 
-
-@dataclass(frozen=True, eq=False)
-class Recipe:
-    """The mechanism by name and all its settings. Manifest, request, intervals and audit go by it."""
-
-    mechanism: str
-    settings: Mapping[str, Any] = field(default_factory=dict)  # JSON
-    tables: Mapping[str, TableNoise] = field(
-        default_factory=dict
-    )  # of tables published as they were measured
-
-    def json(self) -> dict[str, Any]:
-        return {"mechanism": self.mechanism, "settings": dict(self.settings)}
-
-    @property
-    def estimator(self) -> str | None:
-        """How counts were estimated, where they were."""
-        return self._text("estimator")
-
-    @property
-    def rounding(self) -> str | None:
-        """How whole trips were chosen, where the mechanism says."""
-        return self._text("rounding")
-
-    @property
-    def public(self) -> Mapping[str, Sequence[int]]:
-        """Counts that were public already and are met exactly: by feature, in the order of its elements."""
-        found = self.settings.get("public")
-        return found if isinstance(found, Mapping) else {}
-
-    def _text(self, name: str) -> str | None:
-        found = self.settings.get(name)
-        return found if isinstance(found, str) else None
+def setting_from_json(stated: Any) -> Any:
+    """The setting that `setting_to_json` wrote, as far as it can be had back: arrays are stated by their hash only."""
+    if isinstance(stated, Mapping):
+        if set(stated) == {"numbers", "sha256"}:
+            raise InputError("a setting is stated by its hash only: it cannot be used again")
+        return {name: setting_from_json(inner) for name, inner in stated.items()}
+    if isinstance(stated, list):
+        return [setting_from_json(inner) for inner in stated]
+    return float(stated) if stated in ("inf", "-inf", "nan") else stated
 
 
 def check_installed_parts(manifest: Mapping[str, Any], what: str) -> None:
@@ -261,32 +295,3 @@ def _refuse_code(name: str, what: str) -> None:
             f"{what} names code to load, {name!r}, which is not done because a file says so: install a package that registers it, "
             "or, in Python, hand it to this program before"
         )
-
-
-def setting_to_json(value: Any) -> Any:
-    """A setting as JSON: fractions as text, arrays by their size and hash, objects by their name."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else str(value)
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): setting_to_json(inner) for key, inner in value.items()}
-    if isinstance(value, np.ndarray):
-        digest = hashlib.sha256(np.ascontiguousarray(value, dtype="<f8").tobytes()).hexdigest()
-        return {"numbers": value.size, "sha256": digest}
-    if isinstance(value, Sequence):
-        return [setting_to_json(inner) for inner in value]
-    return str(getattr(value, "name", type(value).__name__))
-
-
-def setting_from_json(stated: Any) -> Any:
-    """The setting that `setting_to_json` wrote, as far as it can be had back: arrays are stated by their hash only."""
-    if isinstance(stated, Mapping):
-        if set(stated) == {"numbers", "sha256"}:
-            raise InputError("a setting is stated by its hash only: it cannot be used again")
-        return {name: setting_from_json(inner) for name, inner in stated.items()}
-    if isinstance(stated, list):
-        return [setting_from_json(inner) for inner in stated]
-    return float(stated) if stated in ("inf", "-inf", "nan") else stated

@@ -1,4 +1,9 @@
-"""Which release of a series this is: the series' name and version, its calendar, and the period with its days. Public."""
+"""A release's place in a series (name, version, calendar, period), and the running totals that the series keeps. Public.
+
+A span of running totals is paid for once, by a charge of its own: continual counting by a matrix mechanism (`cbdp.privacy.continual`). Each release holds the
+noisy sums that end with it, so that whoever has all releases of a span can work out every total again; and what the sums so far make of its own noisy answers,
+so that whoever has one folder can call `finish` again.
+"""
 
 from __future__ import annotations
 
@@ -58,26 +63,23 @@ class InSeries:
         return {"changes": list(self.changes), "renamed": dict(self.renamed), "days": self.days}
 
 
-def series_from(given: Mapping[str, Any] | None) -> InSeries | None:
+def series_from(stated: Mapping[str, Any] | None) -> InSeries | None:
     """What a manifest states; None where the release is of no series."""
-    if given is None:
+    if stated is None:
         return None
     try:
-        days = {name: dt.date.fromisoformat(given[name]) for name in ("first", "last")}
+        days = {name: dt.date.fromisoformat(stated[name]) for name in ("first", "last")}
     except ValueError:
-        raise InputError(f"series: {given['first']!r} to {given['last']!r} are not days") from None
-    renamed = tuple(given.get("renamed", {}).items())
-    return InSeries(**{**given, **days, "changes": tuple(given.get("changes", ())), "renamed": renamed})
+        raise InputError(f"series: {stated['first']!r} to {stated['last']!r} are not days") from None
+    renamed = tuple(stated.get("renamed", {}).items())
+    return InSeries(**{**stated, **days, "changes": tuple(stated.get("changes", ())), "renamed": renamed})
 
 
-# What a release of a series holds of running totals: the noisy sums that end in its period, and what they make of its own tables. Public.
-#
-# A span of periods is paid for once, by a charge of its own. Each release holds the sums that end with it, so that whoever has all releases of a
-# span can work out every total again; and what the sums so far make of its own noisy answers, so that whoever has one folder can make it again.
+# Running totals
 
 
 REST_COLUMN, BEFORE_COLUMN, AFTER_COLUMN = "running rest", "published before", "running total"  # columns
-COLUMN_MEANINGS = (
+RUNNING_TOTALS_MEANING = (
     "Running totals of these tables since the first day of a span. The price is for the whole span, for what one unit does in one period of "
     "it; 'privacy' states it in every release of the span, and it is charged once. Each published table is estimated from 'weight' times its own noisy "
     "count plus 'running rest', which is the total that all noisy answers of the span tell, less what was published before."
@@ -85,12 +87,12 @@ COLUMN_MEANINGS = (
 
 
 def running_total_part(feature: str) -> str:
-    """What a claim calls the price of a table's running totals."""
+    """What a guarantee calls the cost of a table's running totals."""
     return f"running totals of {feature}, all of their span"
 
 
 def sensitivity_of_span(stated: Mapping[str, Any], one: Sensitivity) -> Sensitivity:
-    """What one unit can change of all sums of a span, as a manifest states it, if it changes this much of a period's table."""
+    """The sensitivity of all sums of a span, as a manifest states it, for that of one period's table."""
     return STRATEGIES[stated["strategy"]](stated["periods"]).change(one)
 
 
@@ -145,7 +147,7 @@ class RunningPart:
 
     def json(self, files: Mapping[str, str]) -> dict[str, Any]:
         return {
-            "meaning": COLUMN_MEANINGS,
+            "meaning": RUNNING_TOTALS_MEANING,
             "first": self.first.isoformat(),
             "number": self.number,
             "periods": self.periods,
@@ -169,15 +171,15 @@ def read_running_totals(place: Path, stated: Mapping[str, Any] | None) -> Runnin
 def _read_table(place: Path, stated: Mapping[str, Any]) -> RunningTable:
     from cbdp.release.universe_files import read_table
 
-    held = read_table(place / stated["file"])
+    rows = read_table(place / stated["file"])
     law = NOISE_DISTRIBUTIONS.installed(stated["law"])(exact_from(stated["scale"]))
-    sums = [_column(held, f"sum {n}") for n in range(1, stated["sums"] + 1)]
-    answers = np.array(sums, dtype=np.int64).reshape(stated["sums"], held.num_rows)
-    rest, amount = _column(held, REST_COLUMN).astype(float), exact_from(stated[law.currency])
+    sums = [_column(rows, f"sum {n}") for n in range(1, stated["sums"] + 1)]
+    answers = np.array(sums, dtype=np.int64).reshape(stated["sums"], rows.num_rows)
+    rest, amount = _column(rows, REST_COLUMN).astype(float), exact_from(stated[law.currency])
     steered = GlsUpdate(stated["weight"], rest, stated["variance"], amount)
-    before = _column(held, BEFORE_COLUMN).astype(np.int64)
+    before = _column(rows, BEFORE_COLUMN).astype(np.int64)
     return RunningTable(answers, before, steered, law, stated["deviation"])
 
 
-def _column(held: pa.Table, name: str) -> NDArray[Any]:
-    return np.asarray(held[name].combine_chunks().to_numpy(zero_copy_only=False))
+def _column(rows: pa.Table, name: str) -> NDArray[Any]:
+    return np.asarray(rows[name].combine_chunks().to_numpy(zero_copy_only=False))

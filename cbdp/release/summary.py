@@ -25,7 +25,7 @@ from cbdp.release.views import Published
 from cbdp.text import html_text, message, printable
 from cbdp_features.queries import html_table
 
-MAX_PICTURABLE_EPSILON = 30  # an ε whose factor nobody can picture
+MAX_PICTURABLE_EPSILON = 30  # beyond, e^ε has more than 13 digits, and nobody can picture it
 
 
 def amount_text(amount: Fraction) -> str:
@@ -123,8 +123,10 @@ def is_place(release: Release, dimension: str) -> bool:
     """Whether a dimension's values are stops: by its name, or because the places know them."""
     if dimension in PLACE_NAMES:
         return True
-    known = set() if release.places is None else {str(stop) for stop in release.places.ids}
-    return bool(known) and known.issuperset(map(str, release.features.universe.dimension(dimension).values))
+    stop_ids = set() if release.places is None else {str(stop) for stop in release.places.ids}
+    return bool(stop_ids) and stop_ids.issuperset(
+        map(str, release.features.universe.dimension(dimension).values)
+    )
 
 
 def _span(release: Release, time: str) -> str:
@@ -210,7 +212,7 @@ def left_out(unit: Unit, noun: Noun = TRIP_NOUN) -> str:
     )
 
 
-# What a notebook shows of a release: what it is, how strongly it protects, and its tables.
+# What a notebook shows of a release
 
 
 def release_html(release: Release) -> str:
@@ -224,15 +226,15 @@ def release_html(release: Release) -> str:
         if isinstance(unit, Person)
         else None,
     ]
-    said = "".join(f"<div>{html_text(line)}</div>" for line in lines if line)
-    return f'<div><div style="font-size:1.2em;font-weight:600">{html_text(title_of(release))}</div>{said}{_tables(release)}</div>'
+    blocks = "".join(f"<div>{html_text(line)}</div>" for line in lines if line)
+    return f'<div><div style="font-size:1.2em;font-weight:600">{html_text(title_of(release))}</div>{blocks}{_tables(release)}</div>'
 
 
 def release_text(release: Release) -> str:
     """The same in three lines, for a terminal."""
     names = ", ".join(map(printable, _published_line(release)))
-    known = where_and_when(release)
-    head = f"{title_of(release)} ({known})" if known else title_of(release)
+    setting = where_and_when(release)
+    head = f"{title_of(release)} ({setting})" if setting else title_of(release)
     return message(f"{printable(head)}\n{contents_text(release)}; {guarantee_text(release)}\ntables: {names}")
 
 

@@ -46,7 +46,7 @@ class FileNames:
         if safe.startswith("."):
             safe = f"%2E{safe[1:]}"
         tries = itertools.chain([safe], (f"{safe}~{n}" for n in itertools.count(2)))
-        chosen = next(made for made in tries if made.lower() not in self._taken)
+        chosen = next(candidate for candidate in tries if candidate.lower() not in self._taken)
         self._taken.add(chosen.lower())
         return f"{self._folder}/{chosen}.parquet"
 
@@ -61,27 +61,35 @@ def universe_files(universe: Universe) -> tuple[dict[str, Any], list[FileTables]
     """What the manifest says about a universe, and its files."""
     name, sheets = FileNames("universe", taken=["places"]), []
     dimensions, attributes, zeros = [], [], []
-    for dim, held in universe.dimensions.items():
+    for dim, dimension in universe.dimensions.items():
         path = name(dim)
-        own = {n: a for n, a in universe.attributes.items() if a.of == (dim,) and n != dim}
-        sheets.append(FileTables(path, partial(_dimension_tables, universe, dim, own)))
-        edges = None if held.edges is None else [int(e) for e in held.edges]
+        of_dimension = {n: a for n, a in universe.attributes.items() if a.of == (dim,) and n != dim}
+        sheets.append(FileTables(path, partial(_dimension_tables, universe, dim, of_dimension)))
+        edges = None if dimension.edges is None else [int(e) for e in dimension.edges]
         dimensions.append(
-            {"name": dim, "size": len(held), "labels": kind_of(held.values), "edges": edges, "file": path}
+            {
+                "name": dim,
+                "size": len(dimension),
+                "labels": kind_of(dimension.values),
+                "edges": edges,
+                "file": path,
+            }
         )
-        given = {f"{dim}.{key}" for key in held.attributes}
-        attributes += [_attribute(a, path, own=n in given) for n, a in own.items()]
+        from_dimension = {f"{dim}.{key}" for key in dimension.attributes}
+        attributes += [
+            _attribute(a, path, from_dimension=n in from_dimension) for n, a in of_dimension.items()
+        ]
     for n, a in universe.attributes.items():
         if len(a.of) > 1:
             path = name(n)
             sheets.append(FileTables(path, partial(_attribute_tables, universe, a)))
-            attributes.append(_attribute(a, path, own=False))
+            attributes.append(_attribute(a, path, from_dimension=False))
     for of, zero in universe.zeros:
         path = name("zeros")
         sheets.append(FileTables(path, partial(_zero_tables, universe, of, zero)))
         zeros.append({"of": list(of), "file": path})
     order = list(universe.attributes)
-    attributes.sort(key=lambda made: order.index(made["name"]))
+    attributes.sort(key=lambda entry: order.index(entry["name"]))
     described = {
         "dimensions": dimensions,
         "attributes": attributes,
@@ -92,19 +100,21 @@ def universe_files(universe: Universe) -> tuple[dict[str, Any], list[FileTables]
     return described, sheets
 
 
-def _attribute(attribute: Attribute, path: str, *, own: bool) -> dict[str, Any]:
+def _attribute(attribute: Attribute, path: str, *, from_dimension: bool) -> dict[str, Any]:
     return {
         "name": attribute.name,
         "of": list(attribute.of),
         "labels": kind_of(attribute.labels),
-        "own": own,
+        "own": from_dimension,
         "file": path,
     }
 
 
-def _dimension_tables(universe: Universe, dim: str, own: Mapping[str, Attribute]) -> list[pa.Table]:
+def _dimension_tables(universe: Universe, dim: str, attributes: Mapping[str, Attribute]) -> list[pa.Table]:
     columns = {dim: column(universe.dimensions[dim].values)}
-    return [pa.table(columns | {name: take_labels(column(a.labels), a.codes) for name, a in own.items()})]
+    return [
+        pa.table(columns | {name: take_labels(column(a.labels), a.codes) for name, a in attributes.items()})
+    ]
 
 
 def _attribute_tables(universe: Universe, attribute: Attribute) -> Iterator[pa.Table]:
@@ -126,21 +136,21 @@ def _zero_tables(universe: Universe, of: Sequence[str], zero: NDArray[np.bool_])
 
 def universe_hash(universe: Universe) -> str:
     """The SHA-256 of a universe's definition: the same for the same universe, whatever wrote its files."""
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
 
     def add(*parts: Any) -> None:
-        made.update((encoded(parts) + "\n").encode("ascii"))
+        digest.update((encoded(parts) + "\n").encode("ascii"))
 
     for name, dim in universe.dimensions.items():
         add("dimension", name, dim.edges, dim.values)
     for name, attribute in universe.attributes.items():
         if name not in universe.dimensions:
             add("attribute", name, attribute.of, attribute.labels)
-            made.update(np.ascontiguousarray(attribute.codes, dtype="<i8").tobytes())
+            digest.update(np.ascontiguousarray(attribute.codes, dtype="<i8").tobytes())
     for of, zero in universe.zeros:
         add("zeros", of)
-        made.update(np.packbits(zero).tobytes())
-    return made.hexdigest()
+        digest.update(np.packbits(zero).tobytes())
+    return digest.hexdigest()
 
 
 # Reading
@@ -154,27 +164,29 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 def read_universe(folder: Path, described: Mapping[str, Any]) -> Universe:
     """The universe that a manifest describes."""
     tables = {d["name"]: read_table(folder / d["file"]) for d in described["dimensions"]}
-    made: dict[str, Dimension] = {}
+    dims: dict[str, Dimension] = {}
     for d in described["dimensions"]:
         table = tables[d["name"]]
-        own = {
+        of_dimension = {
             a["name"].removeprefix(f"{d['name']}."): labels_of(table[a["name"]], a["labels"])
             for a in described["attributes"]
             if a["own"] and a["of"] == [d["name"]]
         }
         _check_edges(d)
-        made[d["name"]] = Dimension(labels_of(table[d["name"]], d["labels"]), edges=d["edges"], **own)
-    universe = Universe(**made)
+        dims[d["name"]] = Dimension(
+            labels_of(table[d["name"]], d["labels"]), edges=d["edges"], **of_dimension
+        )
+    universe = Universe(**dims)
     attributes = dict(universe.attributes)
     for a in described["attributes"]:
         if not a["own"]:
-            held = (
+            labels = (
                 read_table(folder / a["file"])[a["name"]]
                 if len(a["of"]) > 1
                 else tables[a["of"][0]][a["name"]]
             )
-            attributes[a["name"]] = _read_attribute(a, held, [len(made[d]) for d in a["of"]])
-    zeros = tuple(_read_zeros(folder, z, made) for z in described["zeros"])
+            attributes[a["name"]] = _read_attribute(a, labels, [len(dims[d]) for d in a["of"]])
+    zeros = tuple(_read_zeros(folder, z, dims) for z in described["zeros"])
     return universe._copy(attributes=attributes, zeros=zeros)
 
 
@@ -187,9 +199,9 @@ def _check_edges(described: Mapping[str, Any]) -> None:
         )
 
 
-def _read_attribute(described: Mapping[str, Any], held: pa.ChunkedArray, shape: Sequence[int]) -> Attribute:
+def _read_attribute(described: Mapping[str, Any], values: pa.ChunkedArray, shape: Sequence[int]) -> Attribute:
     """An attribute from its label at every combination: labels in order, or as they first stand if they have none."""
-    coded = held.combine_chunks().dictionary_encode()
+    coded = values.combine_chunks().dictionary_encode()
     first = labels_of(coded.dictionary, described["labels"])
     try:
         labels = sorted(first)

@@ -1,4 +1,4 @@
-"""What the report is made of: published values, looked at by the attributes one asks for."""
+"""Published values as the report and the plots look at them: counts by the attributes one asks for, totals of stops, and the part of the map with the trips."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ MAX_INTERVALS = 250_000  # counts of no table up to which intervals are worked o
 class GroupedCounts:
     """Counts by some attributes: an axis for each, in the order of its labels.
 
-    `low` and `high` are the intervals' ends. They are `exact` when these very counts have intervals, published with a table or told by
-    the measurements; otherwise they are the added ends of a finer table's.
+    `low` and `high` are the intervals' ends. They are `exact` when these very counts have intervals, published with a table or worked out
+    from the measurements; otherwise they are the added ends of a finer table's.
     """
 
     by: tuple[str, ...]
@@ -64,16 +64,16 @@ class Published:
     def labels(self, attribute: str) -> list[str]:
         return [str(label) for label in self.dag.universe.attribute(attribute).labels]
 
-    def many(self, attribute: str) -> int:
+    def label_count(self, attribute: str) -> int:
         return len(self.dag.universe.attribute(attribute).labels)
 
     def grouped(self, *by: str) -> GroupedCounts:
         """Counts by these attributes, from the table that says most about them."""
-        shape = tuple(self.many(name) for name in by)
+        shape = tuple(self.label_count(name) for name in by)
         feature = self._source(by)
         if feature is None:
-            counts = _summed(shape, self._places(by), self.release.value)
-            ends = self._told(by) if counts.size <= MAX_INTERVALS else None
+            counts = _summed(shape, self._published_codes(by), self.release.value)
+            ends = self._measured_ends(by) if counts.size <= MAX_INTERVALS else None
             low, high = ends or (None, None)
             return GroupedCounts(by, counts, low, high, exact=ends is not None)
         partition = self.dag.partition(feature.name)
@@ -85,18 +85,18 @@ class Published:
         if interval is None:
             return GroupedCounts(by, counts, possible=possible)
         tabled = set(feature.by) == set(by)
-        told = None if tabled else self._told(by)
-        low, high = told or (_summed(shape, places, ends) for ends in (interval.low, interval.high))
-        return GroupedCounts(by, counts, low, high, tabled or told is not None, possible, tabled)
+        measured_ends = None if tabled else self._measured_ends(by)
+        low, high = measured_ends or (_summed(shape, places, ends) for ends in (interval.low, interval.high))
+        return GroupedCounts(by, counts, low, high, tabled or measured_ends is not None, possible, tabled)
 
-    def _told(self, by: tuple[str, ...]) -> tuple[Ints, Ints] | None:
-        """The ends of intervals that the measurements alone tell, as `Release.ask` gives them."""
+    def _measured_ends(self, by: tuple[str, ...]) -> tuple[Ints, Ints] | None:
+        """The ends of intervals from the measurements alone, as `Release.ask` gives them."""
         grouping = Grouping(self.dag.universe, by)
-        told = None if self.release.tables else measured_interval(self.release, grouping, self.confidence)
-        if told is None:
+        interval = None if self.release.tables else measured_interval(self.release, grouping, self.confidence)
+        if interval is None:
             return None
-        shape, places = tuple(self.many(name) for name in by), tuple(grouping.atoms.label_codes())
-        low, high = (_summed(shape, places, ends) for ends in (told.low, told.high))
+        shape, places = tuple(self.label_count(name) for name in by), tuple(grouping.atoms.label_codes())
+        low, high = (_summed(shape, places, ends) for ends in (interval.low, interval.high))
         return low, high
 
     def _source(self, by: tuple[str, ...]) -> Feature | None:
@@ -118,26 +118,26 @@ class Published:
         certain = [f for f in fit if f.name in self.intervals]
         return next(iter([*same, *certain, *(fit if tables else [])]), None)
 
-    def _places(self, by: tuple[str, ...]) -> tuple[Ints, ...]:
+    def _published_codes(self, by: tuple[str, ...]) -> tuple[Ints, ...]:
         """Each attribute's code at every published trip type."""
         universe = self.dag.universe
         codes = dict(zip(universe.dimensions, universe.unrank_codes(self.release.index), strict=True))
         attributes = [universe.attribute(name) for name in by]
         return tuple(a.codes[tuple(codes[dim] for dim in a.of)] for a in attributes)
 
-    def spends(self) -> dict[str, DPCost | ZCDPCost]:
+    def costs(self) -> dict[str, DPCost | ZCDPCost]:
         """What each answer cost, by its name."""
-        return {spend.what: spend for spend in _spends(self.release.claim.cost)}
+        return {cost.what: cost for cost in _single_answers(self.release.claim.cost)}
 
-    def law(self, feature: str) -> NoiseDistribution | None:
-        """The law of the noise that was added to a feature's counts; None if they were not measured themselves."""
+    def noise_distribution(self, feature: str) -> NoiseDistribution | None:
+        """The distribution of the noise that was added to a feature's counts; None if they were not measured themselves."""
         levels = self.release.levels or self.dag
         for m in self.release.measurements:
             if m.feature == feature and m.noise is not None:
                 same = set(levels.features[feature].by) == set(self.dag.features[feature].by)
                 return m.noise if same else None
-        own = self.release.recipe.tables.get(feature) if feature in self.release.tables else None
-        return None if own is None else own.law
+        table_noise = self.release.recipe.tables.get(feature) if feature in self.release.tables else None
+        return None if table_noise is None else table_noise.law
 
 
 def published_view(
@@ -153,15 +153,15 @@ def published_view(
     )
 
 
-def _spends(cost: Cost) -> list[DPCost | ZCDPCost]:
+def _single_answers(cost: Cost) -> list[DPCost | ZCDPCost]:
     """The single answers of a cost; of parts that are disjoint, those of the dearest."""
     if isinstance(cost, EpsilonDeltaStatement):
-        return _spends(cost.part)
+        return _single_answers(cost.part)
     if isinstance(cost, DPCost | ZCDPCost):
         return [cost]
     if isinstance(cost, Parallel):
-        return _spends(max(cost.parts, key=cost_amount))
-    return [spend for part in cost.parts for spend in _spends(part)]
+        return _single_answers(max(cost.parts, key=cost_amount))
+    return [single for part in cost.parts for single in _single_answers(part)]
 
 
 def _summed(shape: tuple[int, ...], places: tuple[Ints, ...], numbers: Ints) -> Ints:
@@ -170,7 +170,7 @@ def _summed(shape: tuple[int, ...], places: tuple[Ints, ...], numbers: Ints) -> 
     return total
 
 
-# The stops of a release where they are, with the trips that start or end there.
+# The stops of a release where they are, with the trips that start or end there
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,17 +205,20 @@ def stop_totals(published: Published) -> StopTotals:
         )
         for value, n in zip(values, many.tolist(), strict=True):
             trips[value] = trips.get(value, 0.0) + n
-    known = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
-    texts = {str(stop): i for stop, i in known.items()}
-    at = [known.get(label, texts.get(str(label))) for label in trips]
+    position = {} if places is None else {stop: i for i, stop in enumerate(places.ids)}
+    texts = {str(stop): i for stop, i in position.items()}
+    at = [position.get(label, texts.get(str(label))) for label in trips]
     lat, lon = (
-        np.array([np.nan if i is None or held is None else float(held[i]) for i in at], dtype=np.float64)
-        for held in (None if places is None else places.lat, None if places is None else places.lon)
+        np.array(
+            [np.nan if i is None or coordinates is None else float(coordinates[i]) for i in at],
+            dtype=np.float64,
+        )
+        for coordinates in (None if places is None else places.lat, None if places is None else places.lon)
     )
     return StopTotals(tuple(trips), lat, lon, np.array(list(trips.values()), dtype=np.float64))
 
 
-# What part of a map to show: where the trips are. A few stops far away would shrink all others to a dot.
+# What part of a map to show: where the trips are. A few stops far away would shrink all others to a dot
 
 
 FRAME_WEIGHT_SHARE = 0.8  # of the ends of trips: these are in the frame, however far apart
@@ -244,7 +247,7 @@ class Frame:
 
 
 def planar(lat: Floats, lon: Floats, start: tuple[float, float]) -> tuple[Floats, Floats]:
-    """Degrees east and north of a point, in the same units; the date line is no border."""
+    """Degrees east and north of a point, in the same units (the equirectangular projection); the date line is no border."""
     east = (np.asarray(lon) - start[1] + 540.0) % 360.0 - 180.0
     return east * np.cos(np.radians(start[0])), np.asarray(lat) - start[0]
 
@@ -257,10 +260,10 @@ def map_frame(lat: Floats, lon: Floats, trips: Floats) -> Frame | None:
     >>> shown.south, shown.north, shown.outside
     (42.0, 42.2, 1)
     """
-    known = np.isfinite(lat) & np.isfinite(lon)
-    if not known.any():
+    located = np.isfinite(lat) & np.isfinite(lon)
+    if not located.any():
         return None
-    lat, lon, weight = lat[known], lon[known], np.asarray(trips, dtype=np.float64)[known]
+    lat, lon, weight = lat[located], lon[located], np.asarray(trips, dtype=np.float64)[located]
     if not weight.sum() > 0:
         weight = np.ones(len(lat))
     start = float(lat[0]), float(lon[0])
@@ -291,7 +294,7 @@ def _frame_radius(away: Floats, weight: Floats) -> float:
 
 
 def _weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
-    """The value below which this share of the weight lies."""
+    """The value below which this share of the weight lies: a quantile of the weighted empirical distribution."""
     order = np.argsort(values, kind="stable")
     place = int(np.searchsorted(np.cumsum(weight[order]), share * weight.sum()))
     return float(values[order][min(place, len(order) - 1)])

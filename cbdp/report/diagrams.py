@@ -14,7 +14,8 @@ from cbdp.features import FeatureDag
 from cbdp.release.summary import amount_text
 from cbdp.report.markup import Html, tag
 
-LETTER, LINE, GAP, RISE, TOP, LANE = 7.1, 18, 26, 54, 26, 14
+# in pixels: letters and lines of text, between boxes and between layers of them, above a scatter diagram, beside boxes that an arrow passes
+LETTER_WIDTH, LINE_HEIGHT, BOX_GAP, LAYER_GAP, SCATTER_TOP, LANE_WIDTH = 7.1, 18, 26, 54, 26, 14
 
 
 def dag_diagram(dag: FeatureDag) -> Html:
@@ -24,27 +25,34 @@ def dag_diagram(dag: FeatureDag) -> Html:
         n: [n, *_grouping_lines(f.by), f"{dag.size(n):,} counts" if n != "total" else "1 count"]
         for n, f in dag.features.items()
     }
-    wide = {n: max(24 + LETTER * max(map(len, lines)), 90) for n, lines in texts.items()}
-    tall = {n: 14 + LINE * len(lines) for n, lines in texts.items()}
+    wide = {n: max(24 + LETTER_WIDTH * max(map(len, lines)), 90) for n, lines in texts.items()}
+    tall = {n: 14 + LINE_HEIGHT * len(lines) for n, lines in texts.items()}
     rows = [sorted(layer, key=list(dag.features).index) for layer in layers]
-    full = max(sum(wide[n] for n in row) + GAP * (len(row) - 1) for row in rows) + 8 + 2 * _lanes(dag, rows)
+    full = (
+        max(sum(wide[n] for n in row) + BOX_GAP * (len(row) - 1) for row in rows) + 8 + 2 * _lanes(dag, rows)
+    )
     place, top = {}, 4.0
     for row in rows:
-        left = (full - sum(wide[n] for n in row) - GAP * (len(row) - 1)) / 2
+        left = (full - sum(wide[n] for n in row) - BOX_GAP * (len(row) - 1)) / 2
         for name in row:
             place[name] = (left, top)
-            left += wide[name] + GAP
-        top += max(tall[n] for n in row) + RISE
-    height = top - RISE + 4
+            left += wide[name] + BOX_GAP
+        top += max(tall[n] for n in row) + LAYER_GAP
+    height = top - LAYER_GAP + 4
     arrows = [_arrow(place, wide, tall, fine, coarse, rows) for fine, coarse in dag.edges]
     boxes = [_box(*place[n], wide[n], tall[n], lines) for n, lines in texts.items()]
     head = tag(
         "marker", tag("path", d="M0,0 L10,5 L0,10 z", class_="ink"), id="head", viewBox="0 0 10 10", refX=9, refY=5,
         markerWidth=7, markerHeight=7, orient="auto-start-reverse",
     )  # fmt: skip
-    said = "; ".join(f"{fine} adds up to {coarse}" for fine, coarse in dag.edges)
+    description = "; ".join(f"{fine} adds up to {coarse}" for fine, coarse in dag.edges)
     return _svg(
-        full, height, f"How the tables are made of each other: {said}", tag("defs", head), arrows, boxes
+        full,
+        height,
+        f"How the tables are made of each other: {description}",
+        tag("defs", head),
+        arrows,
+        boxes,
     )
 
 
@@ -76,11 +84,11 @@ def _arrow(
     between = [n for row in rows for n in row if y1 < place[n][1] < y0 - 1 and n != coarse]
     if between:
         left, right = min(place[n][0] for n in between), max(place[n][0] + wide[n] for n in between)
-        x = left - LANE if (x0 + x1) / 2 < (left + right) / 2 else right + LANE
+        x = left - LANE_WIDTH if (x0 + x1) / 2 < (left + right) / 2 else right + LANE_WIDTH
         top, bottom = min(place[n][1] for n in between), max(place[n][1] + tall[n] for n in between)
         path = (
-            f"M{x0:.1f},{y0:.1f} C{x0:.1f},{y0 - RISE / 2:.1f} {x:.1f},{bottom + RISE / 2:.1f} {x:.1f},{bottom:.1f} "
-            f"L{x:.1f},{top:.1f} C{x:.1f},{top - RISE / 2:.1f} {x1:.1f},{y1 + RISE / 2:.1f} {x1:.1f},{y1:.1f}"
+            f"M{x0:.1f},{y0:.1f} C{x0:.1f},{y0 - LAYER_GAP / 2:.1f} {x:.1f},{bottom + LAYER_GAP / 2:.1f} {x:.1f},{bottom:.1f} "
+            f"L{x:.1f},{top:.1f} C{x:.1f},{top - LAYER_GAP / 2:.1f} {x1:.1f},{y1 + LAYER_GAP / 2:.1f} {x1:.1f},{y1:.1f}"
         )
     return tag("path", d=path, class_="arrow", marker_end="url(#head)")
 
@@ -88,7 +96,7 @@ def _arrow(
 def _lanes(dag: FeatureDag, rows: Sequence[Sequence[str]]) -> float:
     """Room beside the tables for arrows that go around some of them."""
     layer = {n: i for i, row in enumerate(rows) for n in row}
-    return LANE + 4 if any(abs(layer[a] - layer[b]) > 1 for a, b in dag.edges) else 0
+    return LANE_WIDTH + 4 if any(abs(layer[a] - layer[b]) > 1 for a, b in dag.edges) else 0
 
 
 def _box(x: float, y: float, wide: float, tall: float, lines: Sequence[str]) -> Html:
@@ -97,7 +105,7 @@ def _box(x: float, y: float, wide: float, tall: float, lines: Sequence[str]) -> 
     )
     middle = f"{x + wide / 2:.1f}"
     texts = [
-        tag("text", line, x=middle, y=f"{y + LINE * (i + 1):.1f}", text_anchor="middle", class_="strong" if i == 0 else "muted")
+        tag("text", line, x=middle, y=f"{y + LINE_HEIGHT * (i + 1):.1f}", text_anchor="middle", class_="strong" if i == 0 else "muted")
         for i, line in enumerate(lines)
     ]  # fmt: skip
     return tag("g", box, texts)
@@ -137,24 +145,26 @@ def scatter_diagram(published: Ints, true: Ints, name: str) -> Html:
     if len(points) > 2_000:
         points = points[np.linspace(0, len(points) - 1, 2_000).astype(int)]
     marks = [
-        tag("circle", cx=f"{left + at(t):.1f}", cy=f"{TOP + side - at(p):.1f}", r=2.5, class_="c1 dot")
+        tag(
+            "circle", cx=f"{left + at(t):.1f}", cy=f"{SCATTER_TOP + side - at(p):.1f}", r=2.5, class_="c1 dot"
+        )
         for t, p in points.tolist()
     ]
     ticks = sorted({0, most // 16, most // 4, most})
     labels = [
-        [tag("text", f"{t:,}", x=f"{left + at(t):.1f}", y=TOP + side + 18, text_anchor="middle", class_="muted"),
-         tag("text", f"{t:,}", x=left - 8, y=f"{TOP + 4 + side - at(t):.1f}", text_anchor="end", class_="muted")]
+        [tag("text", f"{t:,}", x=f"{left + at(t):.1f}", y=SCATTER_TOP + side + 18, text_anchor="middle", class_="muted"),
+         tag("text", f"{t:,}", x=left - 8, y=f"{SCATTER_TOP + 4 + side - at(t):.1f}", text_anchor="end", class_="muted")]
         for t in ticks
     ]  # fmt: skip
-    frame = tag("rect", x=left, y=TOP, width=side, height=side, class_="frame")
-    line = tag("line", x1=left, y1=TOP + side, x2=left + side, y2=TOP, class_="axis")
+    frame = tag("rect", x=left, y=SCATTER_TOP, width=side, height=side, class_="frame")
+    line = tag("line", x1=left, y1=SCATTER_TOP + side, x2=left + side, y2=SCATTER_TOP, class_="axis")
     names = [
-        tag("text", "true count", x=left + side / 2, y=TOP + side + 36, text_anchor="middle"),
+        tag("text", "true count", x=left + side / 2, y=SCATTER_TOP + side + 36, text_anchor="middle"),
         tag("text", "published count", x=0, y=12),
     ]
     return _svg(
         left + side + 24,
-        TOP + side + 42,
+        SCATTER_TOP + side + 42,
         f"Published against true counts of {name}",
         frame,
         line,

@@ -43,10 +43,10 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
     >>> tag("p", "a < b", tag("br"), class_="note")
     '<p class="note">a &lt; b<br></p>'
     """
-    given = ((k.rstrip("_").replace("_", "-"), v) for k, v in attributes.items())
+    named = ((k.rstrip("_").replace("_", "-"), v) for k, v in attributes.items())
     written = "".join(
         f" {k}" if v is True else f' {k}="{html_text(str(v))}"'
-        for k, v in given
+        for k, v in named
         if v is not None and v is not False
     )
     if not children and name in VOID_ELEMENTS | SVG_SHAPES:
@@ -96,7 +96,7 @@ def page(title: str, body: Html, data: Any, package: str = REPORT, name: str = "
         _file(*style) for style in dict.fromkeys(((REPORT, "page.css"), (package, f"{name}.css")))
     )
     script = SCRIPT_INCLUDE.sub(
-        lambda found: _included_script(package, found[1]), _file(package, f"{name}.js")
+        lambda match: _included_script(package, match[1]), _file(package, f"{name}.js")
     )
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "

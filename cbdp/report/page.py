@@ -1,4 +1,4 @@
-"""The head of the report: what this is, who publishes it, and the first numbers one asks for."""
+"""The public report of a release: one self-contained page, made of published values only."""
 
 from __future__ import annotations
 
@@ -33,259 +33,12 @@ from cbdp.report.text import attribute_words, confidence_text, display_labels, p
 from cbdp_features.places import Stops
 
 Tile = tuple[str, str, str]  # a heading, a number, and what it is
-
 IMPRINT_FIELDS = {
     "publisher": "Publisher",
     "licence": "Licence",
     "contact": "Contact",
     "timezone": "Time zone",
 }
-
-
-def header_section(published: Published, parts: Roles, data: Chart) -> Html:
-    tiles = [
-        tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
-        for head, value, about in headline_tiles(published, data)
-    ]  # fmt: skip
-    sentence = f"{contents_text(published.release, parts)}. Published as {_how_many(published)}."
-    return tag(
-        "header",
-        _simulation(published.release),
-        tag("h1", title_of(published.release, parts)),
-        _where_and_when(published.release),
-        tag("p", sentence, class_="lead"),
-        tag("div", tiles, _strength(published.release), class_="tiles"),
-        _imprint(published.release),
-    )
-
-
-def _simulation(release: Release) -> Html | None:
-    if release.secure:
-        return None
-    return tag(
-        "p", tag("strong", "Simulation, not a release. "),
-        "Its noise came from a seed, so anybody can compute it and remove it: it protects nobody.",
-        class_="warning", role="alert",
-    )  # fmt: skip
-
-
-def _where_and_when(release: Release) -> Html | None:
-    known = where_and_when(release)
-    return None if known is None else tag("p", known, class_="where")
-
-
-def _imprint(release: Release) -> Html | None:
-    said = {} if release.about is None else release.about.texts()
-    lines = [
-        tag("div", tag("dt", name), tag("dd", said[key]))
-        for key, name in IMPRINT_FIELDS.items()
-        if key in said
-    ]
-    return tag("dl", lines, class_="imprint") if lines else None
-
-
-def _how_many(published: Published) -> str:
-    many, release = len(published_features(published)), published.release
-    agree = "" if release.tables else " that add up to each other"
-    noise = "protected by random noise" if release.promise.holds else "with random noise"
-    return f"{many} table{'s' if many > 1 else ''}{agree}, {noise}"
-
-
-def _strength(release: Release) -> Html:
-    claim = release.promise
-    about = "see below" if release.secure else "this is a simulation"
-    if claim.holds:
-        sure = delta_rho_text(claim) if claim.cost.delta else f", without exception{delta_rho_text(claim)}"
-        about = f"for each {protected_text(claim.unit, counted_noun(release.features.universe))}{sure}"
-    return tag(
-        "div", tag("span", "Protection", class_="head"), tag("span", epsilon_text(claim), class_="value", id="epsilon"),
-        tag("span", about, class_="about"), class_="tile",
-    )  # fmt: skip
-
-
-def headline_tiles(published: Published, data: Chart) -> list[Tile]:
-    """Tiles for a first look. What no measurement supports is left out; the number of trips is marked."""
-    made = [_trips(published, data), _busiest(published, data), _largest_pair(published, data)]
-    shares = [tile for share in data["shares"] if (tile := _most_common(published, share)) is not None]
-    return [tile for tile in (*made, *shares[:1]) if tile is not None]
-
-
-def _trips(published: Published, data: Chart) -> Tile:
-    whole = published.grouped()
-    said = "published"
-    if published.release.recipe.public:
-        said = "public, and met exactly"
-    elif published.release.tables:
-        said = "in the table with the fewest counts"
-    elif data["total"] and not supported(published, (), 0, data["total"]):
-        said = "a guess: no measurement tells how many"
-    elif whole.low is not None and whole.high is not None and whole.exact:
-        said = f"{confidence_text(published)} interval {int(whole.low):,}–{int(whole.high):,}"
-    noun = counted_noun(published.dag.universe)
-    only = bounding_text(published.release.claim.unit, noun)
-    return (
-        noun.say("Trips"),
-        f"{data['total']:,}",
-        f"{said}; {only}, so the true number may be higher" if only else said,
-    )
-
-
-def _busiest(published: Published, data: Chart) -> Tile | None:
-    demand = data["demand"]
-    if not demand or len(demand["labels"]) < 2 or len(demand["series"]) > 1 or not data["total"]:
-        return None
-    best = int(np.argmax(demand["series"][0]["count"]))
-    if not supported(published, (demand["time"],), best, demand["series"][0]["count"][best]):
-        return None
-    said = _ranged(demand["series"][0], best, demand["exact"], published)
-    return "Busiest period", demand["names"][best], said
-
-
-def _largest_pair(published: Published, data: Chart) -> Tile | None:
-    matrix = data["matrix"]
-    if not matrix or matrix["kind"] == "other" or not data["total"]:
-        return None
-    best = int(np.argmax(matrix["cells"][0]["count"]))
-    row, column = divmod(best, len(matrix["columns"]))
-    kind = "zone" if matrix["kind"] == "zones" else "stop"
-    pair = [
-        display_labels(published, matrix[k]).index(matrix[f"{k}s"][at])
-        for k, at in (("row", row), ("column", column))
-    ]
-    place = pair[0] * published.many(matrix["column"]) + pair[1]
-    if not supported(published, (matrix["row"], matrix["column"]), place, matrix["cells"][0]["count"][best]):
-        return None
-    said = _ranged(matrix["cells"][0], best, matrix["exact"], published)
-    return f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", said
-
-
-def _most_common(published: Published, share: Chart) -> Tile | None:
-    bars, counts = share["bars"][0], share["bars"][0]["count"]
-    if not sum(counts):
-        return None
-    best = int(np.argmax(counts))
-    if not supported(published, (share["name"],), best, counts[best]):
-        return None
-    said = f"{percent(counts[best] / sum(counts))} of {counted_noun(published.dag.universe).many}: {_ranged(bars, best, share['exact'], published)}"
-    return (
-        f"Most {counted_noun(published.dag.universe).many}, by {attribute_words(share['name'])}",
-        share["labels"][best],
-        said,
-    )
-
-
-def _ranged(bars: Chart, place: int, exact: bool, published: Published) -> str:
-    count = counted_noun(published.dag.universe).number(bars["count"][place])
-    if "low" not in bars:
-        return count
-    sure = f"{confidence_text(published)} interval" if exact else "range"
-    return f"{count} ({sure} {bars['low'][place]:,}–{bars['high'][place]:,})"
-
-
-# How the tables fit together: what holds among the numbers, checked for this release while its page is written.
-
-
-def consistency_section(published: Published) -> Html:
-    dag = published.dag
-    noun = counted_noun(dag.universe)
-    ends = f"“{TOTAL}” is all {noun.many} together; “{SINGLETON}” has a count for {_singleton_words(published)} ({dag.universe.size:,} of them)."
-    picture = tag(
-        "div", dag_diagram(dag), class_="scroll", tabindex=0, role="region", aria_label="Picture of the tables",
-    )  # fmt: skip
-    said = tag("p", f"Each table adds up to the tables that its arrows point to. {ends}")
-    return tag("div", picture, tag("div", said, consistency_checks(published)), class_="beside")
-
-
-def consistency_checks(published: Published) -> Html:
-    whole, noun = (
-        "Every published count is a whole number, zero or more. ",
-        counted_noun(published.dag.universe),
-    )
-    if published.release.tables:
-        hidden = noun.say("Small counts were left out: a zero may stand for a few trips. ")
-        return tag("p", whole, hidden, _disagreement(published))
-    adds = "All tables are sums of the same published trips, so they add up to each other exactly, on this page and in the files. "
-    said = noun.say(adds + _rounding(published) + _concentration_note(published))
-    return join(tag("p", whole, said), _certificate(published))
-
-
-def _singleton_words(published: Published) -> str:
-    """What “singleton” counts, in words."""
-    names = [attribute_words(name) for name in published.dag.universe.dimensions]
-    return f"every combination of {enumerated(names)}" if len(names) > 1 else f"every {names[0]}"
-
-
-def _disagreement(published: Published) -> str:
-    dag = published.dag
-    known = [n for n in published.release.tables if n != SINGLETON and dag.size(n) <= MAX_REGROUPED_ELEMENTS]
-    pairs = [(f, c) for f in known for c in known if f != c and (f, c) in dag.graph.edges]
-    apart = "Noise was added to each table separately"
-    if not pairs:
-        return f"{apart}, so they need not agree."
-    off = sum(not _adds_up(published, fine, coarse) for fine, coarse in pairs)
-    some = f"{off} {'does' if off == 1 else 'do'} not"
-    return f"{apart}. Of {len(pairs)} pairs of tables that should add up, {some}: do not combine numbers of different tables."
-
-
-def _adds_up(published: Published, fine: str, coarse: str) -> bool:
-    total = np.zeros(published.dag.size(coarse), dtype=np.int64)
-    np.add.at(total, published.dag.map_elements(fine, coarse), published.release.counts(fine))
-    return bool((total == published.release.counts(coarse)).all())
-
-
-def _rounding(published: Published) -> str:
-    release = published.release
-    violated = {name: off for name, off in (release.violations or {}).items() if off}
-    if violated:
-        counts = [f"{n:,} {'count' if n == 1 else 'counts'} of {name}" for name, n in violated.items()]
-        return (
-            "The tables overlap in too many ways for rounding to keep all of them exact: "
-            f"it moved {enumerated(counts)} by one trip or more, and no other count."
-        )
-    if release.estimate is None:
-        return ""
-    names = [
-        n
-        for n in published.dag.features
-        if n != SINGLETON and published.dag.size(n) <= MAX_REGROUPED_ELEMENTS
-    ]
-    moved = max(float(np.abs(release.counts(n) - release.estimate.counts(n)).max(initial=0)) for n in names)
-    return (
-        "Rounding to whole trips changed every count in these tables by less than one trip."
-        if moved < 1
-        else ""
-    )
-
-
-def _concentration_note(published: Published) -> str:
-    if not concentrates_trips(published.release):
-        return ""
-    return (
-        f" Where no table tells combinations apart, trips were put on those that are most likely to be used. Every count in a table is still its estimate, "
-        f"rounded down or up. To read a single number of “{SINGLETON}”, use the estimate in the files, not the count."
-    )
-
-
-def _certificate(published: Published) -> Html | None:
-    solution = getattr(published.release.estimate, "solution", None)
-    residual = getattr(solution, "kkt_residual", None)
-    if residual is None:
-        return None
-    to = (
-        "what is to be expected after all measurements"
-        if has_expected_counts(published.release)
-        else "the measurements"
-    )
-    said = (
-        f"The estimates are the consistent numbers, none below zero, that are closest to {to}. This was checked afterwards, independently "
-        f"of the solver: the conditions for an optimum hold up to {residual:.1e} (KKT residual)."
-    )
-    return tag("details", tag("summary", "For reviewers: how this was checked"), tag("p", said))
-
-
-# What the report's terms mean.
-
-
 GLOSSARY_TERMS = {
     "Differential privacy": "A property of the way numbers are made, not of the numbers themselves: whether one unit (a trip, a "
     "person) is in the data changes the chance of any result by a limited factor only. It holds whatever else anybody knows, now or later.",
@@ -315,15 +68,6 @@ GLOSSARY_TERMS = {
     "Post-processing": "What is computed from the noisy counts alone, such as making them consistent, not negative and whole. It "
     "cannot weaken the protection.",
 }
-
-
-def glossary_section(noun: Noun = TRIP_NOUN) -> Html:
-    return tag(
-        "dl", [[tag("dt", term), tag("dd", noun.say(meaning))] for term, meaning in GLOSSARY_TERMS.items()]
-    )
-
-
-# The public report of a release: one self-contained page, made of published values only.
 
 
 def build(release: Release, *, places: Stops | None = None, manifest: Mapping[str, Any] | None = None) -> str:
@@ -361,36 +105,292 @@ def _sections(published: Published, parts: Roles, data: Chart) -> list[Section |
         demand_section(published, data),
         explore_sections(parts, data),
         ("trust", "How far each table can be trusted", verdict_table(published)),
-        ("budget", "Where the privacy budget went", _budget(published)),
+        ("budget", "Where the privacy budget went", _budget_content(published)),
         ("tables", "How the tables fit together", consistency_section(published)),
-        _manifest(published),
+        _manifest_section(published),
         ("glossary", "Glossary", glossary_section(counted_noun(published.dag.universe))),
     ]
 
 
-def _budget(published: Published) -> Html:
-    claim, spends = published.release.promise, published.spends()
+def _budget_content(published: Published) -> Html:
+    claim, spends = published.release.promise, published.costs()
     sign, total = ("ρ" if claim.cost.currency == "rho" else "ε"), cost_amount(claim.cost)
     whole = f"{sign} = {amount_text(total)}"
-    said = f"The whole budget is {whole}."
+    sentence = f"The whole budget is {whole}."
     if not claim.holds:
-        said = f"The noise is as large as a budget of {whole} would make it, but nothing is promised."
+        sentence = f"The noise is as large as a budget of {whole} would make it, but nothing is promised."
     delta = f" δ in total: {float(claim.cost.delta):.2g}." if claim.cost.delta and sign == "ε" else ""
     shared = "The privacy budget was shared among the tables. A larger share means less noise. "
     return join(
-        tag("p", shared, said, delta),
+        tag("p", shared, sentence, delta),
         budget_diagram({name: cost_amount(spend) for name, spend in spends.items()}, total, sign),
     )
 
 
-def _manifest(published: Published) -> Section | None:
+def _manifest_section(published: Published) -> Section | None:
     if not published.manifest:
         return None
     shown = json.dumps(published.manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str)
     inside = tag("details", tag("summary", "Show the manifest (JSON)"), tag("pre", shown, tabindex=0))
-    said = tag(
+    explanation = tag(
         "p",
         "Everything a reviewer needs to check this release: settings, versions and hashes. The file manifest.json in the "
         "release’s folder also has the SHA-256 of every file.",
     )
-    return "manifest", "Manifest", join(said, inside)
+    return "manifest", "Manifest", join(explanation, inside)
+
+
+def glossary_section(noun: Noun = TRIP_NOUN) -> Html:
+    return tag(
+        "dl", [[tag("dt", term), tag("dd", noun.say(meaning))] for term, meaning in GLOSSARY_TERMS.items()]
+    )
+
+
+# The head: what this is, who publishes it, and the first numbers one asks for
+
+
+def header_section(published: Published, parts: Roles, data: Chart) -> Html:
+    tiles = [
+        tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
+        for head, value, about in headline_tiles(published, data)
+    ]  # fmt: skip
+    sentence = f"{contents_text(published.release, parts)}. Published as {_table_count_text(published)}."
+    return tag(
+        "header",
+        _simulation(published.release),
+        tag("h1", title_of(published.release, parts)),
+        _where_and_when(published.release),
+        tag("p", sentence, class_="lead"),
+        tag("div", tiles, _protection_tile(published.release), class_="tiles"),
+        _imprint(published.release),
+    )
+
+
+def _simulation(release: Release) -> Html | None:
+    if release.secure:
+        return None
+    return tag(
+        "p", tag("strong", "Simulation, not a release. "),
+        "Its noise came from a seed, so anybody can compute it and remove it: it protects nobody.",
+        class_="warning", role="alert",
+    )  # fmt: skip
+
+
+def _where_and_when(release: Release) -> Html | None:
+    setting = where_and_when(release)
+    return None if setting is None else tag("p", setting, class_="where")
+
+
+def _imprint(release: Release) -> Html | None:
+    texts = {} if release.about is None else release.about.texts()
+    lines = [
+        tag("div", tag("dt", name), tag("dd", texts[key]))
+        for key, name in IMPRINT_FIELDS.items()
+        if key in texts
+    ]
+    return tag("dl", lines, class_="imprint") if lines else None
+
+
+def _table_count_text(published: Published) -> str:
+    many, release = len(published_features(published)), published.release
+    agree = "" if release.tables else " that add up to each other"
+    noise = "protected by random noise" if release.promise.holds else "with random noise"
+    return f"{many} table{'s' if many > 1 else ''}{agree}, {noise}"
+
+
+def _protection_tile(release: Release) -> Html:
+    claim = release.promise
+    about = "see below" if release.secure else "this is a simulation"
+    if claim.holds:
+        sure = delta_rho_text(claim) if claim.cost.delta else f", without exception{delta_rho_text(claim)}"
+        about = f"for each {protected_text(claim.unit, counted_noun(release.features.universe))}{sure}"
+    return tag(
+        "div", tag("span", "Protection", class_="head"), tag("span", epsilon_text(claim), class_="value", id="epsilon"),
+        tag("span", about, class_="about"), class_="tile",
+    )  # fmt: skip
+
+
+def headline_tiles(published: Published, data: Chart) -> list[Tile]:
+    """Tiles for a first look. What no measurement supports is left out; the number of trips is marked."""
+    tiles = [
+        _total_tile(published, data),
+        _busiest_period_tile(published, data),
+        _largest_pair_tile(published, data),
+    ]
+    shares = [tile for share in data["shares"] if (tile := _most_common_tile(published, share)) is not None]
+    return [tile for tile in (*tiles, *shares[:1]) if tile is not None]
+
+
+def _total_tile(published: Published, data: Chart) -> Tile:
+    whole = published.grouped()
+    note = "published"
+    if published.release.recipe.public:
+        note = "public, and met exactly"
+    elif published.release.tables:
+        note = "in the table with the fewest counts"
+    elif data["total"] and not supported(published, (), 0, data["total"]):
+        note = "a guess: no measurement tells how many"
+    elif whole.low is not None and whole.high is not None and whole.exact:
+        note = f"{confidence_text(published)} interval {int(whole.low):,}–{int(whole.high):,}"
+    noun = counted_noun(published.dag.universe)
+    only = bounding_text(published.release.claim.unit, noun)
+    return (
+        noun.say("Trips"),
+        f"{data['total']:,}",
+        f"{note}; {only}, so the true number may be higher" if only else note,
+    )
+
+
+def _busiest_period_tile(published: Published, data: Chart) -> Tile | None:
+    demand = data["demand"]
+    if not demand or len(demand["labels"]) < 2 or len(demand["series"]) > 1 or not data["total"]:
+        return None
+    best = int(np.argmax(demand["series"][0]["count"]))
+    if not supported(published, (demand["time"],), best, demand["series"][0]["count"][best]):
+        return None
+    note = _count_with_interval(demand["series"][0], best, demand["exact"], published)
+    return "Busiest period", demand["names"][best], note
+
+
+def _largest_pair_tile(published: Published, data: Chart) -> Tile | None:
+    matrix = data["matrix"]
+    if not matrix or matrix["kind"] == "other" or not data["total"]:
+        return None
+    best = int(np.argmax(matrix["cells"][0]["count"]))
+    row, column = divmod(best, len(matrix["columns"]))
+    kind = "zone" if matrix["kind"] == "zones" else "stop"
+    pair = [
+        display_labels(published, matrix[k]).index(matrix[f"{k}s"][at])
+        for k, at in (("row", row), ("column", column))
+    ]
+    place = pair[0] * published.label_count(matrix["column"]) + pair[1]
+    if not supported(published, (matrix["row"], matrix["column"]), place, matrix["cells"][0]["count"][best]):
+        return None
+    note = _count_with_interval(matrix["cells"][0], best, matrix["exact"], published)
+    return f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", note
+
+
+def _most_common_tile(published: Published, share: Chart) -> Tile | None:
+    bars, counts = share["bars"][0], share["bars"][0]["count"]
+    if not sum(counts):
+        return None
+    best = int(np.argmax(counts))
+    if not supported(published, (share["name"],), best, counts[best]):
+        return None
+    note = f"{percent(counts[best] / sum(counts))} of {counted_noun(published.dag.universe).many}: {_count_with_interval(bars, best, share['exact'], published)}"
+    return (
+        f"Most {counted_noun(published.dag.universe).many}, by {attribute_words(share['name'])}",
+        share["labels"][best],
+        note,
+    )
+
+
+def _count_with_interval(bars: Chart, place: int, exact: bool, published: Published) -> str:
+    count = counted_noun(published.dag.universe).number(bars["count"][place])
+    if "low" not in bars:
+        return count
+    sure = f"{confidence_text(published)} interval" if exact else "range"
+    return f"{count} ({sure} {bars['low'][place]:,}–{bars['high'][place]:,})"
+
+
+# How the tables fit together: what holds among the numbers, checked for this release while its page is written
+
+
+def consistency_section(published: Published) -> Html:
+    dag = published.dag
+    noun = counted_noun(dag.universe)
+    ends = f"“{TOTAL}” is all {noun.many} together; “{SINGLETON}” has a count for {_singleton_words(published)} ({dag.universe.size:,} of them)."
+    picture = tag(
+        "div", dag_diagram(dag), class_="scroll", tabindex=0, role="region", aria_label="Picture of the tables",
+    )  # fmt: skip
+    explanation = tag("p", f"Each table adds up to the tables that its arrows point to. {ends}")
+    return tag("div", picture, tag("div", explanation, consistency_checks(published)), class_="beside")
+
+
+def consistency_checks(published: Published) -> Html:
+    whole, noun = (
+        "Every published count is a whole number, zero or more. ",
+        counted_noun(published.dag.universe),
+    )
+    if published.release.tables:
+        hidden = noun.say("Small counts were left out: a zero may stand for a few trips. ")
+        return tag("p", whole, hidden, _disagreement_note(published))
+    adds = "All tables are sums of the same published trips, so they add up to each other exactly, on this page and in the files. "
+    explanation = noun.say(adds + _rounding_note(published) + _concentration_note(published))
+    return join(tag("p", whole, explanation), _certificate_note(published))
+
+
+def _singleton_words(published: Published) -> str:
+    """What “singleton” counts, in words."""
+    names = [attribute_words(name) for name in published.dag.universe.dimensions]
+    return f"every combination of {enumerated(names)}" if len(names) > 1 else f"every {names[0]}"
+
+
+def _disagreement_note(published: Published) -> str:
+    dag = published.dag
+    checked = [
+        n for n in published.release.tables if n != SINGLETON and dag.size(n) <= MAX_REGROUPED_ELEMENTS
+    ]
+    pairs = [(f, c) for f in checked for c in checked if f != c and (f, c) in dag.graph.edges]
+    apart = "Noise was added to each table separately"
+    if not pairs:
+        return f"{apart}, so they need not agree."
+    off = sum(not _adds_up(published, fine, coarse) for fine, coarse in pairs)
+    some = f"{off} {'does' if off == 1 else 'do'} not"
+    return f"{apart}. Of {len(pairs)} pairs of tables that should add up, {some}: do not combine numbers of different tables."
+
+
+def _adds_up(published: Published, fine: str, coarse: str) -> bool:
+    total = np.zeros(published.dag.size(coarse), dtype=np.int64)
+    np.add.at(total, published.dag.map_elements(fine, coarse), published.release.counts(fine))
+    return bool((total == published.release.counts(coarse)).all())
+
+
+def _rounding_note(published: Published) -> str:
+    release = published.release
+    violated = {name: off for name, off in (release.violations or {}).items() if off}
+    if violated:
+        counts = [f"{n:,} {'count' if n == 1 else 'counts'} of {name}" for name, n in violated.items()]
+        return (
+            "The tables overlap in too many ways for rounding to keep all of them exact: "
+            f"it moved {enumerated(counts)} by one trip or more, and no other count."
+        )
+    if release.estimate is None:
+        return ""
+    names = [
+        n
+        for n in published.dag.features
+        if n != SINGLETON and published.dag.size(n) <= MAX_REGROUPED_ELEMENTS
+    ]
+    moved = max(float(np.abs(release.counts(n) - release.estimate.counts(n)).max(initial=0)) for n in names)
+    return (
+        "Rounding to whole trips changed every count in these tables by less than one trip."
+        if moved < 1
+        else ""
+    )
+
+
+def _concentration_note(published: Published) -> str:
+    if not concentrates_trips(published.release):
+        return ""
+    return (
+        f" Where no table tells combinations apart, trips were put on those that are most likely to be used. Every count in a table is still its estimate, "
+        f"rounded down or up. To read a single number of “{SINGLETON}”, use the estimate in the files, not the count."
+    )
+
+
+def _certificate_note(published: Published) -> Html | None:
+    solution = getattr(published.release.estimate, "solution", None)
+    residual = getattr(solution, "kkt_residual", None)
+    if residual is None:
+        return None
+    to = (
+        "what is to be expected after all measurements"
+        if has_expected_counts(published.release)
+        else "the measurements"
+    )
+    explanation = (
+        f"The estimates are the consistent numbers, none below zero, that are closest to {to}. This was checked afterwards, independently "
+        f"of the solver: the conditions for an optimum hold up to {residual:.1e} (KKT residual)."
+    )
+    return tag("details", tag("summary", "For reviewers: how this was checked"), tag("p", explanation))

@@ -19,7 +19,7 @@ from cbdp.arrays import Floats
 from cbdp.estimation import ESTIMATORS
 from cbdp.estimation.invariants import exact_answers
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.privacy.measurement import EXACT_STANDARD_ERROR, Measurement
+from cbdp.privacy.measurement import EXACT_VARIANCE, Measurement
 from cbdp.release.release import Release
 from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun, enumerated
 from cbdp.release.summary import number_text
@@ -71,7 +71,7 @@ def average_count(trips: float, counts: int) -> float:
     return math.floor(mean / step + 0.5) * step
 
 
-# How far each table can be trusted: how wide its intervals are compared with its average count, in numbers and in words.
+# The verdict on a table: how wide its intervals are compared with its average count, in numbers and in words
 
 
 MAJORITY_OF_COUNTS = 0.5  # of the counts: where fewer are good, the verdict is one on large counts
@@ -120,8 +120,8 @@ class Reliability:
 def reliability_of(published: Published, feature: str) -> Reliability:
     """The verdict rests on the intervals where there are any, otherwise on the noise alone. Public counts are known."""
     size, release = published.dag.size(feature), published.release
-    law, interval = published.law(feature), published.intervals.get(feature)
-    counts, told = _counts(published, feature)
+    law, interval = published.noise_distribution(feature), published.intervals.get(feature)
+    counts, expected = _published_and_expected(published, feature)
     some = counts > 0
     if feature in release.recipe.public:
         mean = average_count(float(counts.sum()), size)
@@ -134,17 +134,17 @@ def reliability_of(published: Published, feature: str) -> Reliability:
     if interval is not None:
         half, low = (interval.high - interval.low) / 2, interval.low
     elif noise is not None:
-        half, low = np.full(len(counts), float(noise)), told - noise
+        half, low = np.full(len(counts), float(noise)), expected - noise
     else:
         return Reliability(feature, size)
     if not some.any():
         return Reliability(feature, size, scale, noise, sure=0.0, measured=interval is None)
-    quotable = _quotable_count(half[some], told[some])
-    large = np.zeros(len(counts), dtype=bool) if quotable is None else some & (told >= quotable)
+    quotable = _quotable_count(half[some], expected[some])
+    large = np.zeros(len(counts), dtype=bool) if quotable is None else some & (expected >= quotable)
     return Reliability(
         feature, size, scale, noise,
         count=average_count(float(counts.sum()), size),
-        margin=_margin(half, low, some),
+        margin=_typical_half_width(half, low, some),
         sure=float(np.count_nonzero(low > 0)) / size,
         sure_trips=float(counts[low > 0].sum() / counts.sum()),
         measured=interval is None,
@@ -154,13 +154,13 @@ def reliability_of(published: Published, feature: str) -> Reliability:
     )  # fmt: skip
 
 
-def _margin(half: NDArray[Any], low: NDArray[Any], some: NDArray[np.bool_]) -> float:
+def _typical_half_width(half: NDArray[Any], low: NDArray[Any], some: NDArray[np.bool_]) -> float:
     """Half of a typical interval: in the middle of those that zero does not cut, if there are any."""
     whole = some & (low > 0)
     return float(np.median(half[whole if whole.any() else some]))
 
 
-def _counts(published: Published, feature: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _published_and_expected(published: Published, feature: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """The published counts, and what is known of them; of trip types those that are named, where there may be too many to list."""
     release = published.release
     if feature == SINGLETON and feature not in published.intervals and feature not in release.tables:
@@ -184,18 +184,18 @@ def _quotable_count(half: NDArray[Any], counts: NDArray[Any]) -> int | None:
 
 
 def _expected_counts(release: Release) -> NDArray[Any]:
-    """What is known of the trip types that are named: their counts, or, where trips were gathered on few types, the estimates."""
+    """The best figure for each listed trip type: its count or, where sparse rounding gathered trips on few types, its estimate."""
     if release.estimate is None or not concentrates_trips(release):
         return release.value
     index, value = release.estimate.trips()
     if not len(index):
         return np.zeros(len(release.index))
-    made: NDArray[Any] = value[np.minimum(np.searchsorted(index, release.index), len(index) - 1)]
-    return made
+    expected: NDArray[Any] = value[np.minimum(np.searchsorted(index, release.index), len(index) - 1)]
+    return expected
 
 
 def concentrates_trips(release: Release) -> bool:
-    """Whether whole trips were gathered on the most likely trip types, so that estimates of single types say more than counts."""
+    """Whether sparse rounding gathered whole trips on the most likely trip types, so that estimates of single types say more than counts."""
     rounding = release.recipe.rounding
     return rounding is not None and ROUNDINGS.installed(rounding).needs_expected
 
@@ -232,10 +232,8 @@ def advice(trust: Reliability, noun: Noun = TRIP_NOUN) -> str:
     return f"{use} Quote counts of {trust.quotable:,} or more ({share}), with {margin}: they are within 20 %. Smaller ones say little on their own."
 
 
-# Which numbers a measurement supports: only these are put at the head of the page.
-#
-# A count is supported where some noisy answers add up to it, their noise is small beside it, and it is where they say it is.
-# Expected counts of single trip types lean on what others of their kind have: the noisy counts of trip types support no sum of those.
+# Which numbers a measurement supports: only these are put at the head of the page. Posterior means of single trip types borrow strength from others of
+# their kind, so the noisy counts of trip types support no sum of those
 
 
 MAX_DEVIATIONS = (
@@ -245,7 +243,10 @@ MAX_DEVIATIONS = (
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """What the measurements say of counts by some attributes: sums of noisy answers, and the deviation of their noise."""
+    """Sums of noisy answers by some attributes, and the standard deviation of their noise.
+
+    A count is supported where some noisy answers add up to it, their noise is small beside it, and it is where they say it is.
+    """
 
     value: Floats = field(repr=False)
     deviation: Floats = field(repr=False)
@@ -266,16 +267,16 @@ def supporting_measurements(published: Published, by: Sequence[str]) -> Iterator
     """The sums by these attributes (an axis each, as in `Published.grouped`) of every measurement that has them; small tables first."""
     release = published.release
     levels = release.levels or published.dag
-    own = [
+    of_tables = [
         Measurement(
             name,
             counts,
-            variance=np.where(counts > 0, release.recipe.tables[name].law.variance(), EXACT_STANDARD_ERROR),
+            variance=np.where(counts > 0, release.recipe.tables[name].law.variance(), EXACT_VARIANCE),
         )
         for name, counts in release.tables.items()
         if name in release.recipe.tables
     ]  # what a table suppressed has no noise
-    answers = [*exact_answers(release.recipe.public), *release.measurements, *own]
+    answers = [*exact_answers(release.recipe.public), *release.measurements, *of_tables]
     for m in sorted(answers, key=lambda m: len(m.values)):
         whole = m.elements is None and m.variance is not None and len(m.values) <= MAX_REGROUPED_ELEMENTS
         leaning = m.feature == SINGLETON and has_expected_counts(release)
@@ -284,7 +285,7 @@ def supporting_measurements(published: Published, by: Sequence[str]) -> Iterator
 
 
 def has_expected_counts(release: Release) -> bool:
-    """Whether the estimate is made of expected counts."""
+    """Whether the estimate is made of posterior means."""
     estimator = release.recipe.estimator
     return estimator is not None and ESTIMATORS.installed(estimator).expects
 
@@ -306,7 +307,7 @@ def _aggregated(levels: FeatureDag, m: Measurement, by: Sequence[str]) -> Suppor
     return Support(bincount(place, m.values.astype(float), size), np.sqrt(bincount(place, m.variance, size)))
 
 
-# How far each table can be trusted, as a table of verdicts.
+# The verdicts as a table
 
 
 USE_MARKS = (("✓", "good"), ("✓", "good"), ("!", "fair"), ("✕", "poor"))  # of the uses
@@ -323,9 +324,9 @@ NOISE_ONLY_NOTE = "* The file of this table has no intervals: these figures acco
 
 def verdict_table(published: Published) -> Html:
     noun = counted_noun(published.dag.universe)
-    found = [reliability_of(published, name) for name in published_features(published)]
-    alone = any(t.measured and t.relative is not None for t in found)
-    rows = [_row(published, t, noun) for t in found]
+    verdicts = [reliability_of(published, name) for name in published_features(published)]
+    alone = any(t.measured and t.relative is not None for t in verdicts)
+    rows = [_verdict_row(published, t, noun) for t in verdicts]
     rule = (
         f"A table is judged by its average count: all {noun.many} divided by the number of its counts. The noise is about the same on every count of a "
         "table, so large counts are better than the average, and small ones are worse."
@@ -334,30 +335,30 @@ def verdict_table(published: Published) -> Html:
         tag("p", rule),
         tag("div", table(list(VERDICT_HEADINGS), rows, class_="cards uses"), class_="scroll"),
         tag("p", NOISE_ONLY_NOTE, class_="note") if alone else None,
-        tag("p", _sums(published, found), id="sums"),
-        tag("details", tag("summary", "What the verdicts and columns mean"), tag("dl", _terms(published, noun), class_="facts")),
-        tag("details", tag("summary", "For reviewers: the noise of each table"), _noise_table(published, found, noun)),
+        tag("p", _sums_note(published, verdicts), id="sums"),
+        tag("details", tag("summary", "What the verdicts and columns mean"), tag("dl", _term_definitions(published, noun), class_="facts")),
+        tag("details", tag("summary", "For reviewers: the noise of each table"), _noise_table(published, verdicts, noun)),
     )  # fmt: skip
 
 
-def _sums(published: Published, found: list[Reliability]) -> list[Any]:
+def _sums_note(published: Published, verdicts: list[Reliability]) -> list[Any]:
     """Which sums were measured, and what carries the others."""
     if published.release.tables:
         return ["The tables were published one by one: do not add up or combine counts of different tables."]
-    known = [t.feature for t in found if (t.scale is not None or t.public) and t.feature != SINGLETON]
-    said = (
-        f"Sums that have a table of their own were measured as such ({enumerated(known)}), and the verdicts above say how good they are. "
-        if known
+    measured = [t.feature for t in verdicts if (t.scale is not None or t.public) and t.feature != SINGLETON]
+    sentence = (
+        f"Sums that have a table of their own were measured as such ({enumerated(measured)}), and the verdicts above say how good they are. "
+        if measured
         else "No sum was measured. "
     )
     return [
-        tag("strong", "About sums. "), said,
+        tag("strong", "About sums. "), sentence,
         "Any other sum adds up the errors of its parts, and with many small parts it can be far off: ",
         tag("code", "cbdp ask"), " tells its interval, mostly a narrower one than on this page.",
     ]  # fmt: skip
 
 
-def _terms(published: Published, noun: Noun) -> list[Html]:
+def _term_definitions(published: Published, noun: Noun) -> list[Html]:
     sure = confidence_text(published)
     terms = {
         f"{sign} {use.name}": f"The average count is within {percent(use.within)} of the truth: {use.why}."
@@ -375,14 +376,14 @@ def _terms(published: Published, noun: Noun) -> list[Html]:
     return [join(tag("dt", term), tag("dd", noun.say(meaning))) for term, meaning in terms.items()]
 
 
-def _row(published: Published, t: Reliability, noun: Noun) -> list[Any]:
+def _verdict_row(published: Published, t: Reliability, noun: Noun) -> list[Any]:
     return [
         join(t.feature, tag("span", _counted_words(published, t.feature), class_="about")),
         join(_pills(t), tag("span", reliability_text(t, published.confidence, noun), class_="about")),
         advice(t, noun),
         f"{t.size:,}",
-        _average(t),
-        _above_zero(t, noun),
+        _average_cell(t),
+        _above_zero_cell(t, noun),
     ]
 
 
@@ -400,22 +401,22 @@ def _pills(t: Reliability) -> list[Html]:
         return [tag("span", tag("span", "–", aria_hidden="true"), " no verdict", class_="pill none")]
     sign, kind = USE_MARKS[USES.index(t.use)]
     name = "public" if t.public else t.use.name
-    made = [tag("span", tag("span", sign, aria_hidden="true"), f" {name}", class_=f"pill {kind}")]
-    return [*made, tag("span", "large counts only", class_="pill fair")] if t.large_only else made
+    pills = [tag("span", tag("span", sign, aria_hidden="true"), f" {name}", class_=f"pill {kind}")]
+    return [*pills, tag("span", "large counts only", class_="pill fair")] if t.large_only else pills
 
 
 def _star(t: Reliability) -> str:
     return "*" if t.measured and t.relative is not None else ""
 
 
-def _average(t: Reliability) -> str:
+def _average_cell(t: Reliability) -> str:
     if t.relative is None or t.count is None or t.margin is None:
         return "–"
     off = f"± {percent(t.relative)}" if t.relative < 10 else "over ± 1,000 %"
     return f"{number_text(t.count)}\n± {number_text(t.margin)}{_star(t)}\n{off}{_star(t)}"
 
 
-def _above_zero(t: Reliability, noun: Noun) -> str:
+def _above_zero_cell(t: Reliability, noun: Noun) -> str:
     if t.sure is None:
         return "–"
     if t.sure_trips is None or t.size == 1:
@@ -423,14 +424,14 @@ def _above_zero(t: Reliability, noun: Noun) -> str:
     return f"{percent(t.sure)} of counts\n{percent(t.sure_trips)} of {noun.many}{_star(t)}"
 
 
-def _noise_table(published: Published, found: list[Reliability], noun: Noun) -> Html:
+def _noise_table(published: Published, verdicts: list[Reliability], noun: Noun) -> Html:
     """The noise alone, before tables were made to agree."""
-    said = (
+    note = (
         f"In {noun.many}. The scale is that of the law of the noise; the margin is how far the noise alone moves a count at most, with {confidence_text(published)} "
         "confidence."
     )
-    rows = [[t.feature, *_noise_row(t)] for t in found]
-    return join(tag("p", said, class_="note"), table(["Table", "Scale", "Margin"], rows))
+    rows = [[t.feature, *_noise_row(t)] for t in verdicts]
+    return join(tag("p", note, class_="note"), table(["Table", "Scale", "Margin"], rows))
 
 
 def _noise_row(t: Reliability) -> tuple[str, str]:

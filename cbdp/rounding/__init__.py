@@ -1,4 +1,4 @@
-"""The one base of all roundings: a frozen value whose fields are its settings."""
+"""From an estimate to whole trips that add up at every level: controlled rounding, and one ordered table of roundings."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ class Rounding(ABC):
 
     name: ClassVar[str]
     about: ClassVar[str] = ""
-    needs_expected: ClassVar[bool] = (
-        False  # only for estimates that are expected values: they say how likely a type is used
-    )
+    # only for estimates that are posterior means: these say how likely a type is used
+    needs_expected: ClassVar[bool] = False
 
     @abstractmethod
     def prepared(
@@ -50,7 +49,7 @@ class Rounding(ABC):
         trips: tuple[Ints, Ints],
         budget: BudgetName = None,
     ) -> tuple[Ints, Ints] | None:
-        """What the trips must be, given the count that these trips have in each cell; None if no rounding has these counts."""
+        """The rounding with the same count in every cell as these trips; None if there is none. For whoever checks a release."""
         return round_to_cell_counts(features, *self.prepared(features, index, value, budget), trips)
 
     def exactness(
@@ -66,13 +65,10 @@ class Rounding(ABC):
         result = exactness(features, *self.prepared(features, index, value, budget), trips, tolerance)
         if not self.needs_expected:
             return result
-        # trips were gathered within cells, where no table looks
+        # trips were moved within cells, which changes no table
         return replace(
-            result, violations={n: many for n, many in result.violations.items() if n != SINGLETON}
+            result, violations={n: count for n, count in result.violations.items() if n != SINGLETON}
         )
-
-
-# From an estimate to whole trips that add up at every level: one ordered table of roundings. Right of the wall.
 
 
 ROUNDINGS: Parts[Rounding] = Parts(

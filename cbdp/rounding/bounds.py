@@ -1,7 +1,7 @@
-"""The leaves of each cell that go up first, found in one pass and without sorting all leaves.
+"""Bounds of controlled rounding: the whole numbers that every real count may become, and the price of each cell's going up.
 
-A cell keeps a heap of the best leaves seen so far, the worst of them on top, which is what the next one is compared with. Most leaves
-have next to no fraction of a trip, and are passed over.
+Controlled rounding (Cox and Ernst 1982) replaces every entry of a table by its floor or ceiling so that sums hold. Here leaves are reduced to cells:
+first the fractions of leaves that decide within a cell, then fixed-point counts and their ranges at every level, last the choice of cells that is left.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.features import SINGLETON, FeatureDag
 
+# The leaves of each cell that go up first, by a bounded heap in each cell: one pass, without sorting all leaves (as `heapq.nlargest`).
+
 
 @dataclass(frozen=True, eq=False)
 class LargestFractions:
-    """In each cell a quota of leaves, and one more: those with the largest fractions, the first of equals."""
+    """In each cell a quota of leaves, and one more: those with the largest fractions, the first of equals (largest remainders)."""
 
     leaf: Ints  # cell after cell, the worst of each first
     start: Ints  # by cell, where its leaves start
@@ -30,12 +32,12 @@ class LargestFractions:
     @property
     def last(self) -> Ints:
         """By cell, the one more; −1: there is none."""
-        made = np.full(len(self.start), -1, dtype=np.int64)
-        made[self.full] = self.leaf[self.start[self.full]]
-        return made
+        marginal = np.full(len(self.start), -1, dtype=np.int64)
+        marginal[self.full] = self.leaf[self.start[self.full]]
+        return marginal
 
     def chosen(self, more: Bools) -> Ints:
-        """The quota of each cell, and where told its one leaf more."""
+        """The quota of each cell, and one leaf more where `more`."""
         kept = np.ones(len(self.leaf), dtype=bool)
         kept[self.start[self.full & ~more]] = False
         return self.leaf[kept]
@@ -43,25 +45,25 @@ class LargestFractions:
 
 def largest_fractions(cell: NDArray[Any], part: Ints, free: Bools, quota: Ints) -> LargestFractions:
     """The best leaves of each cell among those that are free to go up."""
-    many = np.bincount(cell[free], minlength=len(quota))
-    room = np.minimum(quota + 1, many)
+    available = np.bincount(cell[free], minlength=len(quota))
+    room = np.minimum(quota + 1, available)
     start = np.cumsum(room) - room
     return LargestFractions(_heap_by_cell(cell, part, free, start, room), start, room > quota)
 
 
 @njit(cache=True)
 def _heap_by_cell(cell, part, free, start, room):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By cell a heap of so many leaves, the one to give up first on top."""
+    """By cell a heap of at most `room` leaves, the smallest fraction on top."""
     leaf = np.empty(room.sum(), dtype=np.int64)
-    held = np.zeros(len(room), dtype=np.int64)
+    filled = np.zeros(len(room), dtype=np.int64)
     for u in range(len(cell)):
         k = cell[u]
         if not free[u] or room[k] == 0:
             continue
         heap = leaf[start[k] : start[k] + room[k]]
-        if held[k] < room[k]:
-            _push(heap, held[k], u, part)
-            held[k] += 1
+        if filled[k] < room[k]:
+            _push(heap, filled[k], u, part)
+            filled[k] += 1
         elif part[u] > part[heap[0]]:  # of equals the first stays
             _replace_top(heap, u, part)
     return leaf
@@ -73,9 +75,9 @@ def _comes_later(a, b, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
 
 
 @njit(cache=True)
-def _push(heap, held, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """One leaf more in a heap that holds so many."""
-    at = held
+def _push(heap, size, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """One leaf more in a heap of this size (`heapq.heappush`)."""
+    at = size
     while at > 0 and _comes_later(u, heap[(at - 1) // 2], part):
         heap[at] = heap[(at - 1) // 2]
         at = (at - 1) // 2
@@ -84,7 +86,7 @@ def _push(heap, held, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001,
 
 @njit(cache=True)
 def _replace_top(heap, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """A leaf in the place of the one on top of a full heap."""
+    """A leaf in the place of the one on top of a full heap (`heapq.heapreplace`)."""
     at = 0
     while True:
         below = 2 * at + 1
@@ -99,26 +101,22 @@ def _replace_top(heap, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001
     heap[at] = u
 
 
-# Real counts at every level, and the whole numbers that each of them may become.
+# Ranges at every level.
 #
-# *Floating point.* An estimate is exact to about 1e-12, not to the last bit, so three leaves of a third add up to
-# 0.9999999999. A value within 1e-6·max(1, v) of a whole number (never more than 1e-3) counts as that number: otherwise a
-# public total of 10 could be rounded to 9 or 11. Values are kept as whole multiples of 2^−40 (coarser above two million
-# leaves), so that sums are exact and do not depend on order; sums are snapped by the same rule. Snapping moves bounds
-# a little, and bounds that moved too far could contradict each other. They do not while all moves together are below 1/2:
-# by Hoffman's circulation theorem, bounds that contradict each other do so by their difference over a cut, which is a whole
-# number, so at least 1, and no bound is counted twice. Where the moves add up to more, the tolerance is lowered
-# until they do not. The tolerance that was used belongs to what is claimed of the whole numbers: it is stated with them, and whoever
-# checks them asks for the same ranges here.
+# An estimate is exact to about 1e-12, not to the last bit, so three leaves of a third add up to 0.9999999999. A value within
+# 1e-6·max(1, v) of a whole number (never more than 1e-3) counts as that number: otherwise a public total of 10 could be rounded
+# to 9 or 11. Values are whole multiples of 2^−40 (coarser above two million leaves), so that sums are exact and do not depend on
+# order; sums are snapped by the same rule. Bounds moved by snapping stay feasible while all moves together are below 1/2: by
+# Hoffman's (1960) circulation theorem infeasible bounds differ over some cut, by a whole number, so by at least 1, and no bound is
+# counted twice. Where the moves add up to more, the tolerance is lowered. It is stated with the rounding, for whoever checks it.
 
 
-# How far from a whole number a value may be and count as it, relative to the value; tried in turn.
+# distance from a whole number, relative to the value, within which a value counts as it; tried in turn
 TOLERANCES = (1e-6, 1e-9, 1e-12, 0.0)
-MAX_TOLERANCE_FACTOR = (
-    1000  # times the tolerance, whatever the value: a thousandth of a trip by the first of them
-)
-FRACTION_BITS = 40
-DENSE_RATIO = 4  # where one of so many trip types has a count, those of the whole universe are listed
+# times the tolerance, whatever the value: a thousandth of a trip by the first of them
+MAX_TOLERANCE_FACTOR = 1000
+FRACTION_BITS = 40  # bits of a trip's fraction: sums of two million leaves stay below 2^62
+DENSE_RATIO = 4  # where one trip type in so many has a count, the cells of the whole universe are listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +138,8 @@ class RoundingSets:
     tolerance: float  # relative: how near a whole number a value counts as it
     unit: int  # how many parts make one trip
     part: Ints  # of each leaf, its fraction of a trip
-    cell: NDArray[
-        Any
-    ]  # of each leaf; cells are numbered by their first leaf, whatever the order of the features
+    # of each leaf; cells are numbered by their first leaf, whatever the order of the features
+    cell: NDArray[Any]
     element: Mapping[str, Ints]  # feature (by name) → element of each cell, numbered without gaps
     leaves: IntegerRange
     cells: IntegerRange
@@ -158,12 +155,12 @@ class RoundingSets:
 def rounding_sets(
     features: FeatureDag, index: Ints, value: Floats, tolerance: float | None = None
 ) -> RoundingSets:
-    """Ranges by a tolerance: the one that is given, or the largest of `TOLERANCES` that lets no range contradict another."""
+    """Ranges by this tolerance, or by the largest of `TOLERANCES` that keeps them feasible together (Hoffman 1960)."""
     cell, element = _cells_and_elements(features, index)
     unit = 1 << min(FRACTION_BITS, 61 - len(index).bit_length())  # so that sums of parts stay below 2^62
     leaf = _fixed_point(value, unit)
     cells = _fixed_point_sums(cell, leaf, unit)
-    sums = {name: _fixed_point_sums(held, cells, unit) for name, held in element.items()}
+    sums = {name: _fixed_point_sums(numbers, cells, unit) for name, numbers in element.items()}
     tolerance, (leaves, atoms, *ranges) = _consistent_ranges([leaf, cells, *sums.values()], unit, tolerance)
     elements = dict(zip(sums, ranges, strict=True))
     return RoundingSets(
@@ -172,7 +169,7 @@ def rounding_sets(
 
 
 def group_sums(group: NDArray[Any], numbers: NDArray[Any], groups: int | None = None) -> Ints:
-    """Exact sums by group."""
+    """Exact sums by group: `np.bincount` for integers."""
     total = np.zeros(int(group.max(initial=-1)) + 1 if groups is None else groups, dtype=np.int64)
     _add_by_group(total, group, numbers)
     return total
@@ -187,33 +184,34 @@ def _add_by_group(total, group, numbers):  # type: ignore[no-untyped-def]  # noq
 def _cells_and_elements(features: FeatureDag, index: Ints) -> tuple[NDArray[Any], dict[str, Ints]]:
     """The cell of each leaf, and of each feature the element of each cell."""
     if len(index) * DENSE_RATIO > features.universe.size:  # every cell's number is at hand, or soon needed
-        own = features.cell_of_leaf[index]
+        number = features.cell_of_leaf[index]
     else:
-        own = features.cells.partition.element_of(features.universe.unrank_codes(index))
-    cell, used = _numbered_by_first_use(own, features.cells.size)
-    held = features.cells.element_of_cell
-    names = sorted(name for name in held if name != SINGLETON)
-    element = {name: np.unique(held[name][used], return_inverse=True)[1] for name in names}
+        number = features.cells.partition.element_of(features.universe.unrank_codes(index))
+    cell, used = _numbered_by_first_use(number, features.cells.size)
+    element_of_cell = features.cells.element_of_cell
+    names = sorted(name for name in element_of_cell if name != SINGLETON)
+    element = {name: np.unique(element_of_cell[name][used], return_inverse=True)[1] for name in names}
     return cell, {name: numbers.astype(np.int64) for name, numbers in element.items()}
 
 
 @njit(cache=True)
-def _numbered_by_first_use(own, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Cells numbered in the order in which they are met; and which these are."""
-    number, used, many = np.full(cells, -1, dtype=np.int32), np.empty(min(cells, len(own)), dtype=np.int64), 0
-    made = np.empty(len(own), dtype=np.int32)
-    for u in range(len(own)):
-        if number[own[u]] < 0:
-            number[own[u]] = many
-            used[many] = own[u]
+def _numbered_by_first_use(cell, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Cells numbered in the order of their first leaves, and which these are (`pandas.factorize`)."""
+    number, many = np.full(cells, -1, dtype=np.int32), 0
+    used = np.empty(min(cells, len(cell)), dtype=np.int64)
+    renumbered = np.empty(len(cell), dtype=np.int32)
+    for u in range(len(cell)):
+        if number[cell[u]] < 0:
+            number[cell[u]] = many
+            used[many] = cell[u]
             many += 1
-        made[u] = number[own[u]]
-    return made, used[:many].copy()
+        renumbered[u] = number[cell[u]]
+    return renumbered, used[:many].copy()
 
 
 @njit(cache=True)
 def _fixed_point(value, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Values as whole numbers, and parts of a unit: one just below a whole number may have a part that counts as the whole."""
+    """Values in fixed point: whole numbers, and parts of a unit."""
     base, part = np.empty(len(value), dtype=np.int64), np.empty(len(value), dtype=np.int64)
     for u in range(len(value)):
         whole = np.int64(np.floor(value[u]))
@@ -230,7 +228,7 @@ def _fixed_point_sums(group: NDArray[Any], pair: tuple[Ints, Ints], unit: int) -
 def _consistent_ranges(
     levels: list[tuple[Ints, Ints]], unit: int, tolerance: float | None
 ) -> tuple[float, list[IntegerRange]]:
-    """The ranges of all levels, by the tolerance that is given or the largest that lets none contradict another."""
+    """The ranges of all levels, by this tolerance or the largest that keeps them feasible together."""
     for relative in TOLERANCES if tolerance is None else (tolerance,):
         snapped = [_integer_range(base, part, unit, relative) for base, part in levels]
         if 2 * sum(moved for *_, moved in snapped) < unit:
@@ -257,13 +255,13 @@ def _within_leaf_ranges(cells: IntegerRange, leaves: IntegerRange, cell: NDArray
     return IntegerRange(low, np.minimum(cells.high, least + group_sums(cell, leaves.free)) > low)
 
 
-# Which cells go up: their prices, and how many may in each element of each feature.
+# The choice of cells: what each costs, and how many may go up in each element of each feature.
 #
 # Leaves of a cell are bound by nothing but the cell's count K. Given K, n = K − Σ⌊x_u⌋ of them go up, best those with the
 # largest fractions f, since going up costs (1 − f)² − f² = 1 − 2f. A cell's count takes one of two neighbouring values, and from the
 # lower to the higher exactly the leaf with the (n+1)-th largest fraction is added: the price of a cell's going up is
 # 1 − 2f_(n+1), whatever other cells do. So the distance is a constant plus a sum of prices over the cells that go up, and the
-# best choice of cells followed by the best choice of leaves is the best of all.
+# best choice of cells followed by the best choice of leaves is optimal.
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,23 +282,23 @@ class CellProblem:
 
     def feature_of(self) -> Ints:
         """The feature (by position) of each set."""
-        found = np.empty(len(self.low), dtype=np.int64)
-        found[self.member] = np.arange(len(self.member))[:, None]
-        return found
+        feature = np.empty(len(self.low), dtype=np.int64)
+        feature[self.member] = np.arange(len(self.member))[:, None]
+        return feature
 
 
 def cell_problem(sets: RoundingSets) -> CellProblem:
-    """The choice of cells that these ranges leave."""
+    """The choice of cells that these ranges leave, a 0/1 program with interval constraints."""
     free = np.flatnonzero(sets.cells.free)
     member, low, high = [], [], []
     offset = 0
-    for name, held in sets.element.items():
-        own = sets.elements[name]
-        used, number = np.unique(held[free], return_inverse=True)
-        settled = group_sums(held, sets.cells.low)[used]
+    for name, element_of_cell in sets.element.items():
+        ranges = sets.elements[name]
+        used, number = np.unique(element_of_cell[free], return_inverse=True)
+        settled = group_sums(element_of_cell, sets.cells.low)[used]
         member.append(number.astype(np.int64) + offset)
-        low.append(own.low[used] - settled)
-        high.append(own.high[used] - settled)
+        low.append(ranges.low[used] - settled)
+        high.append(ranges.high[used] - settled)
         offset += len(used)
     bounds = np.concatenate(low), np.concatenate(high)
     return CellProblem(

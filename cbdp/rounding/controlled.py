@@ -1,4 +1,18 @@
-"""Items in groups, each with a price for going up: the cheapest of each group, and what one more would cost."""
+"""Controlled rounding: whole trips from a real estimate, every count at every level its real value rounded down or up.
+
+*The problem* (Cox and Ernst 1982; in networks, Causey, Cox and Ernst 1985). With x_u the real counts of the trip types, choose whole r_u nearest in squares
+such that the count of every element of every feature, `singleton` and `total` among them, is the floor or the ceiling of its real value. The same is
+required of every cell (the atoms of the common refinement). Without that, least squares would empty the cells whose fractions are small and swell the
+others, so that a table by two crossing features (zone by mode) would drift although both its margins are right. Where one feature refines all
+others but `singleton`, its elements are the cells, and nothing is required in addition.
+
+*The steps.*
+
+1. `bounds`: real sums at every level, the whole numbers that each may become, and the price of each cell's going up;
+2. `program`: which sets of cells cross, and which features can be kept exact together;
+3. the choice of cells: here by dynamic programming on one tree if no sets cross, else in `program` (by `network`, and `repair` for what does not fit);
+4. here the best leaves of each cell, and a check of every count.
+"""
 
 from __future__ import annotations
 
@@ -22,131 +36,7 @@ from cbdp.rounding.bounds import (
 from cbdp.rounding.program import crossing_pairs, exact_features, round_crossing
 from cbdp_features.universe import sorted_union
 
-
-def cheapest_items(group: Ints, cost: Ints, quota: Ints) -> Bools:
-    """Which items go up: in each group a quota of the cheapest, the first of equals."""
-    order = _order_by_group_and_key(group, cost)
-    ordered = group[order]
-    rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
-    up = np.zeros(len(order), dtype=bool)
-    up[order] = rank < quota[ordered]
-    return up
-
-
-def marginal_cost(group: Ints, cost: Ints, quota: Ints, asked: Bools) -> Ints:
-    """In each group asked about, the price of one item more than the quota of cheapest ones."""
-    order = _order_by_group_and_key(group, cost)
-    start = np.searchsorted(group[order], np.arange(len(quota)))
-    found = np.zeros(len(quota), dtype=np.int64)
-    found[asked] = cost[order[(start + quota)[asked]]]
-    return found
-
-
-def _order_by_group_and_key(group: Ints, key: Ints) -> Ints:
-    """Items by group, then key, then place."""
-    least = int(key.min(initial=0))
-    span = int(key.max(initial=0)) - least + 1
-    if (int(group.max(initial=0)) + 1) * span < 2**63:
-        # group and key in one number: sorts three times as fast
-        return np.argsort(group * span + (key - least), kind="stable")
-    return np.lexsort((key, group))
-
-
-# One laminar family of sets is a tree: prices go up it level by level, choices come down.
-#
-# The step from leaves to cells repeats itself: the price of a set's going up is that of the next cheapest set below it.
-
-
-def round_laminar(problem: CellProblem) -> Bools:
-    """Which cells go up at the least price, if no two sets cross.
-
-    Sorted by size, the sets around a cell are a chain, and the i-th sets of all cells a partition: whatever holds a set
-    holds it around each of its cells.
-    """
-    by_size = np.argsort(problem.size[problem.member], axis=0, kind="stable")
-    chain = np.take_along_axis(problem.member, by_size, axis=0)
-    low = np.zeros(len(problem.cost), dtype=np.int64)
-    free, cost = np.ones(len(low), dtype=bool), problem.cost
-    here, parent, steps = np.arange(len(low)), chain[0], []
-    for row in range(len(chain)):
-        node, group = np.unique(parent[here], return_inverse=True)
-        least, room = group_sums(group, low), group_sums(group, free)
-        bottom = np.maximum(problem.low[node], least)
-        top = np.minimum(problem.high[node], least + room)
-        steps.append((group, free, cost, bottom - least))
-        cost = marginal_cost(group[free], cost[free], bottom - least, top > bottom)
-        low, free = bottom, top > bottom
-        if row + 1 < len(chain):
-            here, parent = np.unique(chain[row], return_index=True)[1], chain[row + 1]
-    up = free & (cost < 0)
-    for group, free_below, price, quota in reversed(steps):
-        below = np.zeros(len(free_below), dtype=bool)
-        below[free_below] = cheapest_items(group[free_below], price[free_below], quota + up)
-        up = below
-    return up
-
-
-# The leaves' whole counts once it is known which cells go up, and the final check of every count.
-
-
-def leaf_counts(sets: RoundingSets, up: Bools) -> Ints:
-    """In each cell the leaves with the largest fractions go up, as many as its count asks for."""
-    whole = sets.leaves.low.copy()
-    whole[sets.first.chosen(up)] += 1
-    return whole
-
-
-def violations(
-    sets: RoundingSets, whole: Ints, exact: Sequence[str]
-) -> tuple[dict[str, int], dict[str, int]]:
-    """Every count of the answer against its bounds, in whole numbers; nothing is taken on trust.
-
-    For each feature that is not kept: how many of its elements are off, and by how many trips the worst is.
-    """
-    counts = group_sums(sets.cell, whole)
-    if (counts < sets.cells.low).any() or (counts > sets.cells.high).any():
-        raise SolverError(
-            "the trips of a cell were not rounded down or up: "
-            "report this as a bug, with the estimate if it may be shown"
-        )
-    off, worst = {}, {}
-    for name, beyond in bound_violations(sets, counts):
-        if beyond.any() and name in exact:
-            raise SolverError(
-                f"counts of feature {name!r} were not rounded down or up: "
-                "report this as a bug, with the estimate if it may be shown"
-            )
-        if beyond.any():
-            off[name], worst[name] = int(np.count_nonzero(beyond)), int(beyond.max())
-    return off, worst
-
-
-def bound_violations(sets: RoundingSets, counts: Ints) -> Iterator[tuple[str, Ints]]:
-    """By feature, how many trips each element's count is below or above the whole numbers it may become; from the cells' counts."""
-    for name, held in sets.element.items():
-        own, count = sets.elements[name], group_sums(held, counts)
-        yield name, np.maximum(np.maximum(own.low - count, count - own.high), 0)
-
-
-# Whole trips from a real estimate, so that every count at every level is its real value rounded down or up.
-#
-# *What is asked.* With x_u the real counts of the trip types, choose whole r_u so that the count of every element of every
-# feature, `singleton` and `total` among them, is the floor or the ceiling of its real value. The same is asked of every
-# cell (the atoms of the common refinement). That is more than the features ask, and meant: without it least squares
-# would strip the cells whose fractions are small and swell the others, so that a table by two crossing features (zone by
-# mode) would drift although both its margins are right. "Nearest" is nearest among the roundings that keep cells.
-# When one feature refines all others but `singleton`, its elements are the cells, and nothing is asked in addition.
-#
-# *How it is done*, one module for each step:
-#
-# 1. `bounds`: sums of real values at every level, and the whole numbers that each may become;
-# 2. `problem`: the price of each cell's going up, so that cells can be chosen before their leaves;
-# 3. `families`: which features can be kept exact together;
-# 4. `tree` if no sets cross, else `program`: the choice of cells (`network`, `simplex`, `leaning`, `repair`);
-# 5. `leaves`: the best leaves of each cell (`best`), and a check of every count.
-
-
-MAX_TOTAL = 2.0**62
+MAX_TOTAL = 2.0**62  # trips: sums of 64-bit integers must not overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +52,18 @@ class Rounded:
     violation: Mapping[str, int] = field(default_factory=dict)  # feature → how many of its elements are off
     excess: Mapping[str, int] = field(default_factory=dict)  # feature → by how many trips the worst is off
     tolerance: float = TOLERANCES[0]  # relative: real values so near a whole number counted as it
+
+
+@dataclass(frozen=True)
+class Exactness:
+    """By feature, how many counts are not the floor or ceiling of their real values; values within the tolerance of a whole number are it.
+
+    >>> Exactness(1e-9, {"zone": 2}).violations["zone"]
+    2
+    """
+
+    tolerance: float
+    violations: Mapping[str, int]
 
 
 def round_trips(features: FeatureDag, index: Ints, value: Floats) -> Rounded:
@@ -198,32 +100,20 @@ def round_to_cell_counts(
     """
     index, value = _checked_counts(features, index, value)
     partition, universe = features.cells.partition, features.universe
-    own, theirs = (partition.element_of(universe.unrank_codes(at)) for at in (index, trips[0]))
-    used, first = np.unique(own, return_index=True)
-    if not np.isin(theirs, used).all():
+    cell, cell_of_trip = (partition.element_of(universe.unrank_codes(at)) for at in (index, trips[0]))
+    used, first = np.unique(cell, return_index=True)
+    if not np.isin(cell_of_trip, used).all():
         return None
     if not len(index):
         return index, np.zeros(0, dtype=np.int64)
     sets = rounding_sets(features, index, value)
-    number = sets.cell[first][np.searchsorted(used, theirs)]
+    number = sets.cell[first][np.searchsorted(used, cell_of_trip)]
     counts = group_sums(number, trips[1], len(sets.cells.low))
     if (counts < sets.cells.low).any() or (counts > sets.cells.high).any():
         return None
     whole = leaf_counts(sets, counts > sets.cells.low)
     kept = np.flatnonzero(whole)
     return index[kept], whole[kept]
-
-
-@dataclass(frozen=True)
-class Exactness:
-    """By feature, how many counts are not the floor or ceiling of their real values; values within the tolerance of a whole number are it.
-
-    >>> Exactness(1e-9, {"zone": 2}).violations["zone"]
-    2
-    """
-
-    tolerance: float
-    violations: Mapping[str, int]
 
 
 def exactness(
@@ -249,7 +139,7 @@ def exactness(
     off = {SINGLETON: int(((whole < sets.leaves.low) | (whole > sets.leaves.high)).sum())}
     for name, beyond in bound_violations(sets, group_sums(sets.cell, whole)):
         off[name] = int(np.count_nonzero(beyond))
-    return Exactness(sets.tolerance, {name: many for name, many in off.items() if many})
+    return Exactness(sets.tolerance, {name: count for name, count in off.items() if count})
 
 
 def _cells_rounded_up(problem: CellProblem) -> tuple[Bools, tuple[str, ...]]:
@@ -290,3 +180,106 @@ def _check_index(place: Ints, size: int) -> None:
         raise InputError(
             f"index {outside[0]} is outside the universe: give positions of trip types within 0 … {size - 1}"
         )
+
+
+# Leaves, and the check of every count
+
+
+def leaf_counts(sets: RoundingSets, up: Bools) -> Ints:
+    """In each cell the leaves with the largest fractions go up, as many as its count asks for."""
+    whole = sets.leaves.low.copy()
+    whole[sets.first.chosen(up)] += 1
+    return whole
+
+
+def violations(
+    sets: RoundingSets, whole: Ints, exact: Sequence[str]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Every count of the rounding against its bounds, in whole numbers; nothing is taken on trust.
+
+    For each feature that is not exact: how many of its elements are off, and by how many trips the worst is.
+    """
+    counts = group_sums(sets.cell, whole)
+    if (counts < sets.cells.low).any() or (counts > sets.cells.high).any():
+        raise SolverError(
+            "the trips of a cell were not rounded down or up: "
+            "report this as a bug, with the estimate if it may be shown"
+        )
+    off, worst = {}, {}
+    for name, beyond in bound_violations(sets, counts):
+        if beyond.any() and name in exact:
+            raise SolverError(
+                f"counts of feature {name!r} were not rounded down or up: "
+                "report this as a bug, with the estimate if it may be shown"
+            )
+        if beyond.any():
+            off[name], worst[name] = int(np.count_nonzero(beyond)), int(beyond.max())
+    return off, worst
+
+
+def bound_violations(sets: RoundingSets, counts: Ints) -> Iterator[tuple[str, Ints]]:
+    """By feature, how many trips each element's count is below or above the whole numbers it may become; from the cells' counts."""
+    for name, element_of_cell in sets.element.items():
+        ranges, count = sets.elements[name], group_sums(element_of_cell, counts)
+        yield name, np.maximum(np.maximum(ranges.low - count, count - ranges.high), 0)
+
+
+# One laminar family is a tree: prices go up it level by level, choices come down (dynamic programming; costs are convex in the count).
+
+
+def round_laminar(problem: CellProblem) -> Bools:
+    """Which cells go up at the least price, if no two sets cross: greedy in each set, exact since prices of a set's counts are convex.
+
+    Sorted by size, the sets around a cell are a chain, and the i-th sets of all cells a partition: whatever holds a set
+    holds it around each of its cells.
+    """
+    by_size = np.argsort(problem.size[problem.member], axis=0, kind="stable")
+    chain = np.take_along_axis(problem.member, by_size, axis=0)
+    low = np.zeros(len(problem.cost), dtype=np.int64)
+    free, cost = np.ones(len(low), dtype=bool), problem.cost
+    here, parent, steps = np.arange(len(low)), chain[0], []
+    for row in range(len(chain)):
+        node, group = np.unique(parent[here], return_inverse=True)
+        least, room = group_sums(group, low), group_sums(group, free)
+        bottom = np.maximum(problem.low[node], least)
+        top = np.minimum(problem.high[node], least + room)
+        steps.append((group, free, cost, bottom - least))
+        cost = marginal_cost(group[free], cost[free], bottom - least, top > bottom)
+        low, free = bottom, top > bottom
+        if row + 1 < len(chain):
+            here, parent = np.unique(chain[row], return_index=True)[1], chain[row + 1]
+    up = free & (cost < 0)
+    for group, free_below, price, quota in reversed(steps):
+        below = np.zeros(len(free_below), dtype=bool)
+        below[free_below] = cheapest_items(group[free_below], price[free_below], quota + up)
+        up = below
+    return up
+
+
+def cheapest_items(group: Ints, cost: Ints, quota: Ints) -> Bools:
+    """Which items go up: in each group a quota of the cheapest, the first of equals."""
+    order = _order_by_group_and_key(group, cost)
+    ordered = group[order]
+    rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    up = np.zeros(len(order), dtype=bool)
+    up[order] = rank < quota[ordered]
+    return up
+
+
+def marginal_cost(group: Ints, cost: Ints, quota: Ints, asked: Bools) -> Ints:
+    """In each group where `asked`, the price of one item more than the quota of cheapest ones."""
+    order = _order_by_group_and_key(group, cost)
+    start = np.searchsorted(group[order], np.arange(len(quota)))
+    marginal = np.zeros(len(quota), dtype=np.int64)
+    marginal[asked] = cost[order[(start + quota)[asked]]]
+    return marginal
+
+
+def _order_by_group_and_key(group: Ints, key: Ints) -> Ints:
+    """Items by group, then key, then place."""
+    least = int(key.min(initial=0))
+    span = int(key.max(initial=0)) - least + 1
+    if (int(group.max(initial=0)) + 1) * span < 2**63:
+        # group and key in one number: sorts three times as fast
+        return np.argsort(group * span + (key - least), kind="stable")
+    return np.lexsort((key, group))

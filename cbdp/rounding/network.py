@@ -1,8 +1,9 @@
-"""Two laminar families as a network: a cell that goes up is a trip that flows from one family to the other.
+"""Two laminar families as a network, and its cheapest flow by the network simplex method.
 
-Sets of the first family hand trips down from the largest to the smallest, cells take them across, sets of the second
-family hand them up again; the largest sets of both hang on one node, the root. What flows through a set is how many of its cells
-go up. Every flow that keeps the sets' bounds is a choice of cells, and the other way round.
+Controlled rounding of two-way tables is a transportation problem (Causey, Cox and Ernst 1985), and so is that of any two laminar families. Sets of the
+first family pass trips down from the largest to the smallest, cells take them across, sets of the second family pass them up
+again; the largest sets of both are attached to one node, the root. The flow through a set is how many of its cells go up. Feasible integer flows and choices of
+cells correspond one to one, and the constraint matrix is totally unimodular, so the optimum is integer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Network:
 
     tail: Ints  # of each cell: its smallest set of the first family
     head: Ints  # of each cell: its smallest set of the second family
-    parent: Ints  # of each node: the next larger set of its family; −1 for the root, and for sets that are not held
+    parent: Ints  # of each node: the next larger set of its family; −1 for the root, and for soft sets
     second: Bools  # of each node: whether it is of the second family
     low: Ints  # of each node: how many of its cells go up at least
     high: Ints
@@ -52,36 +53,30 @@ def _set_parents(problem: CellProblem, size: Ints, chosen: Bools, parent: Ints) 
     return at
 
 
-# The cheapest flow that keeps all bounds, by the network simplex method, in whole numbers.
+# The network simplex method (Ahuja, Magnanti and Orlin 1993, chapter 11), in whole numbers.
 #
-# The sets themselves are the first spanning tree. A set whose count is out of bounds at first has an arc beside its own for what is above
-# or below. A trip on such an arc is a fault; prices are compared by faults first, so these arcs end up empty: there always is
-# a flow that needs none (`program`).
-# Trees stay strongly feasible (Cunningham), so the method cannot cycle; all numbers are whole, so the answer is exact and
-# the same on every machine. Pivots come in batches: between two of them progress is told and an interruption is obeyed.
-#
-# See R. Ahuja, T. Magnanti, J. Orlin, *Network Flows* (1993), chapter 11.
+# The sets themselves are the first spanning tree. A set whose count is out of bounds at first has an artificial arc for what is above or
+# below (phase I): costs are compared by these first, so they end up empty, since a feasible flow always exists (`program`). Trees stay
+# strongly feasible (Cunningham 1976), so the method cannot cycle; all numbers are whole, so the answer is exact and the same on every
+# machine. Pivots come in batches, between which progress is reported and an interruption is obeyed.
 
 
-PIVOTS_PER_BATCH = 500  # of a batch: below a second even if each of them looks at a million arcs
-INFINITE_CAPACITY = np.int64(2**62)
-AT_LOWER, IN_TREE, AT_UPPER = 1, 0, -1
-MAX_POTENTIAL = 2**60  # of potentials
+PIVOTS_PER_BATCH = 500  # pivots: below a second even if each of them looks at a million arcs
+INFINITE_CAPACITY = np.int64(2**62)  # trips
+AT_LOWER, IN_TREE, AT_UPPER = 1, 0, -1  # states of an arc; the sign is that of an improving reduced cost
+MAX_POTENTIAL = 2**60  # cost units: sums of two potentials must not overflow 64 bits
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Which cells go up, and what turning each of them to up would add to the price, all else made up for at the least price.
-
-    It is at most 0 for those that are up, and at least 0 for the others: the flow is the cheapest.
-    """
+    """Which cells go up, and the reduced cost of each: at most 0 for those that are up, at least 0 for the others (optimality)."""
 
     up: Bools
     reduced: Ints
 
 
 def min_cost_flow(network: Network, cost: Ints) -> Flow:
-    """Which cells go up so that all sets keep their bounds, at the least price."""
+    """Which cells go up so that all sets keep their bounds, at the least cost (as `networkx.network_simplex`, with lower bounds)."""
     nodes = np.flatnonzero(network.parent >= 0)
     shift = _cost_shift(cost, len(nodes))
     within = cost >> shift
@@ -125,24 +120,24 @@ def _arcs(network: Network, nodes: Ints, cost: Ints) -> tuple[Ints, Ints, Ints, 
 
 
 def _initial_tree(network: Network, nodes: Ints, up: Bools, arcs: Any) -> tuple[Ints, ...]:
-    """The sets as they are nested, with the cheap cells up: parents, arcs to them, depths, faults, potentials, children."""
+    """The first spanning tree, the sets as they are nested, with the cells of negative cost up: parents, arcs to them, depths, faults, potentials, children."""
     tail, _, price, _, flow, state = arcs
     cells = len(up)
     flow[:cells] = up
     state[:cells] = np.where(up, AT_UPPER, AT_LOWER)
     number = _set_counts(network, up)[nodes]
     low, high = network.low[nodes], network.high[nodes]
-    own, over, under = (cells + k * len(nodes) + np.arange(len(nodes)) for k in range(3))
-    flow[own] = np.clip(number, low, high) - low
+    within, over, under = (cells + k * len(nodes) + np.arange(len(nodes)) for k in range(3))
+    flow[within] = np.clip(number, low, high) - low
     flow[over], flow[under] = np.maximum(number - high, 0), np.maximum(low - number, 0)
     # strongly feasible: from every node one more trip could flow to the root
     second = network.second[nodes]
     chosen = np.where(
         second,
-        np.where(number >= high, over, np.where(number < low, under, own)),
-        np.where(number <= low, under, np.where(number > high, over, own)),
+        np.where(number >= high, over, np.where(number < low, under, within)),
+        np.where(number <= low, under, np.where(number > high, over, within)),
     )
-    state[own] = np.where(flow[own] > 0, AT_UPPER, AT_LOWER)
+    state[within] = np.where(flow[within] > 0, AT_UPPER, AT_LOWER)
     state[chosen] = IN_TREE
     size = len(network.parent)
     pred = np.full(size, -1, dtype=np.int64)
@@ -224,7 +219,7 @@ def _update_subtree(
 def _entering_arc(
     real: int, tail: Ints, head: Ints, price: Ints, state: Any, fault: Ints, potential: Ints, where: Ints, block: int
 ) -> int:  # fmt: skip
-    """The arc that gains the most, faults first, within the first block that has one; −1 if none gains."""
+    """Block-search pricing: the arc that gains most, artificial arcs first, within the first block that has one; −1 if none gains."""
     arcs, seen, best, fewer, most = len(tail), 0, -1, 0, 0
     e = where[0]
     while seen < arcs and best < 0:
@@ -245,7 +240,7 @@ def _entering_arc(
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _common_ancestor(one: int, other: int, parent: Ints, depth: Ints) -> int:
-    """Where the cycle of an arc between these nodes closes."""
+    """The apex of the cycle that an arc between these nodes closes."""
     while one != other:
         if depth[one] >= depth[other]:
             one = parent[one]
@@ -258,7 +253,7 @@ def _common_ancestor(one: int, other: int, parent: Ints, depth: Ints) -> int:
 def _leaving_arc(
     first: int, second: int, join: int, room: int, tail: Ints, capacity: Ints, flow: Ints, parent: Ints, pred: Ints
 ) -> tuple[int, int, int]:  # fmt: skip
-    """How much may flow round the cycle, the node whose arc stops it (the last one that does), and on which side that is."""
+    """The residual capacity of the cycle, the last node whose arc blocks it (Cunningham's rule), and on which side that is."""
     out, side = -1, 0
     u = first
     while u != join:
@@ -279,7 +274,7 @@ def _leaving_arc(
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _augment(u: int, join: int, room: int, tail: Ints, flow: Ints, parent: Ints, pred: Ints) -> None:
-    """So much more from here up to where the cycle closes; less than none is the other way."""
+    """So much more flow from here up to the apex of the cycle; negative is the other way."""
     while u != join:
         e = pred[u]
         flow[e] += room if tail[e] == u else -room

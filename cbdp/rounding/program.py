@@ -1,9 +1,10 @@
-"""Which sets of cells cross, and whether they split into two families.
+"""Crossing sets of cells: which features can be kept exact together, and the choice of cells where sets cross.
 
-Sets that are nested or disjoint form a laminar family. Rows of two laminar families form a totally unimodular matrix
-(Edmonds), so every floor and ceiling can be kept at once. Which sets cross is found among the cells that still have a
-choice: there are two families if the graph of crossing sets can be coloured with two colours. Otherwise the features that
-can, with the most elements, are kept exact.
+Sets that are nested or disjoint form a laminar family. The rows of two laminar families form a totally unimodular matrix (Edmonds 1970), so every
+floor and ceiling can be kept at once. Which sets cross is determined among the cells that still have a choice: they split into two families if and
+only if the graph of crossing sets is bipartite. Otherwise the features that do, with the most elements, are kept exact, and the others are soft:
+with three families controlled rounding is NP-hard and may be infeasible (Causey, Cox and Ernst 1985). Soft sets enter by Lagrangian costs, and
+what is still out of bounds goes to `repair`; few cells are solved as a mixed-integer program.
 """
 
 from __future__ import annotations
@@ -22,19 +23,88 @@ from cbdp.rounding.bounds import CellProblem
 from cbdp.rounding.network import min_cost_flow, network_of
 from cbdp.rounding.repair import repair
 
-MAX_FEATURES_COMPARED = 12  # features up to which every choice of exact ones is compared
+MAX_FEATURES_COMPARED = 12  # crossing features up to which all 2^n choices of exact ones are compared
+INTEGRALITY_TOLERANCE = 1e-6  # distance from a whole number at which a solver's value counts as it
+# cells: a mixed-integer program of them takes some tenths of a second at worst
+MAX_INTEGER_PROGRAM_CELLS = 40
+MIP_GAP, MAX_NODES = 1e-2, 1_000  # limits of that program; none by time, so that its answer is repeatable
+
+
+# The choice of cells where sets cross.
+#
+# The real counts of the cells satisfy all bounds, so with two families total unimodularity gives whole ones that do, and the cheapest flow
+# is the nearest rounding. With more families the violation reported bounds the distance from the optimum; in tests it is one trip at most.
+
+
+def round_crossing(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
+    """Which cells go up: at the least price if no set is soft, else with few trips out of bounds in the soft sets."""
+    if soft.any() and len(problem.cost) <= MAX_INTEGER_PROGRAM_CELLS:
+        up = least_violation(problem, soft)
+        if up is not None:
+            return up
+    network = network_of(problem, soft, second_family(crossing, soft))
+    if not soft.any():
+        return min_cost_flow(network, problem.cost).up
+    return repair(problem, soft, network, min_cost_flow(network, lagrangian_costs(problem, soft)))
+
+
+def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
+    """Least total violation of the soft sets, then (to within `MIP_GAP`) least distance, by `scipy.optimize.milp`; None if the limits end the search."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array, hstack
+
+    matrix, binding = _incidence_matrix(problem)
+    loose = np.flatnonzero(soft[binding])
+    slack = csr_array((np.ones(len(loose)), (loose, np.arange(len(loose)))), shape=(len(binding), len(loose)))
+    nothing = csr_array(slack.shape)
+    price = problem.cost / problem.unit
+    if len(loose):
+        # all prices together weigh less than one trip's violation
+        price = price / (2 * np.abs(price).sum() + 1)
+    cells = len(price)
+    result = milp(
+        np.concatenate([price, np.ones(2 * len(loose))]),
+        integrality=np.concatenate([np.ones(cells), np.zeros(2 * len(loose))]),
+        bounds=Bounds(0, np.concatenate([np.ones(cells), np.full(2 * len(loose), np.inf)])),
+        constraints=[
+            LinearConstraint(hstack([matrix, slack, nothing]), lb=problem.low[binding]),
+            LinearConstraint(hstack([matrix, nothing, -slack]), ub=problem.high[binding]),
+        ],
+        options={"mip_rel_gap": MIP_GAP, "node_limit": MAX_NODES},
+    )
+    return _integers_or_none(result.x[:cells]) if result.status == 0 else None
+
+
+def _incidence_matrix(problem: CellProblem) -> tuple[Any, Ints]:
+    """Set × cell, only the sets whose bounds can bind; and which those are."""
+    from scipy.sparse import csr_array
+
+    binding = np.flatnonzero((problem.low > 0) | (problem.high < problem.size))
+    shape = problem.member.shape
+    cells = np.broadcast_to(np.arange(shape[1]), shape)
+    ones = np.ones(problem.member.size)
+    full = csr_array((ones, (problem.member.ravel(), cells.ravel())), shape=(len(problem.low), shape[1]))
+    return full[binding], binding
+
+
+def _integers_or_none(x: Floats) -> Bools | None:
+    near: Floats = np.rint(x)
+    return None if np.abs(x - near).max(initial=0.0) > INTEGRALITY_TOLERANCE else near.astype(bool)
+
+
+# Which sets cross
 
 
 def crossing_pairs(problem: CellProblem) -> Ints:
     """Pairs of sets that overlap and are not nested."""
     size, count = problem.size, len(problem.low)
-    found = [np.zeros((0, 2), dtype=np.int64)]
+    pairs = [np.zeros((0, 2), dtype=np.int64)]
     for one, other in combinations(problem.member, 2):
         pair, shared = np.unique(one * count + other, return_counts=True)
         first, second = np.divmod(pair, count)
         crosses = (shared < size[first]) & (shared < size[second])
-        found.append(np.stack([first, second], axis=1)[crosses])
-    return np.concatenate(found)
+        pairs.append(np.stack([first, second], axis=1)[crosses])
+    return np.concatenate(pairs)
 
 
 def exact_features(problem: CellProblem, crossing: Ints) -> list[int]:
@@ -60,7 +130,7 @@ def exact_features(problem: CellProblem, crossing: Ints) -> list[int]:
 
 
 def largest_bipartite_subset(weight: NDArray[Any], pairs: Ints) -> list[int]:
-    """The features with the most elements that split into two groups without a crossing pair in either."""
+    """The features of the largest total weight that induce a bipartite graph of crossing pairs; greedy if there are too many to compare."""
 
     def fits(rows: Sequence[int]) -> bool:
         return _is_bipartite(len(weight), pairs[np.isin(pairs, rows).all(axis=1)])
@@ -86,15 +156,15 @@ def second_family(crossing: Ints, soft: Bools) -> Bools:
 
 
 def _is_bipartite(sets: int, pairs: Ints) -> bool:
-    """Whether two colours can be given so that they differ on every pair."""
+    """Whether the graph of these pairs is bipartite (`networkx.is_bipartite`)."""
     one, other = _double_cover_components(sets, pairs)
     return not (one == other).any()
 
 
 def _double_cover_components(sets: int, pairs: Ints) -> tuple[Ints, Ints]:
-    """Each set twice, and every pair across: the component of each set's first and second copy.
+    """The bipartite double cover: each set twice, and every pair across; the components of each set's copies.
 
-    Two colours can be given so that they differ on every pair, if no set has both copies in one component.
+    A graph is bipartite if and only if no node has both copies in one component.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -106,30 +176,27 @@ def _double_cover_components(sets: int, pairs: Ints) -> tuple[Ints, Ints]:
     return part[:sets], part[sets:]
 
 
-# Prices for sets that the network cannot hold: what a trip more or less in each of them is worth.
+# Lagrangian costs of soft sets (Lagrangian relaxation: Fisher 1981).
 #
-# More than two families are no network, so the sets beyond two have no arcs. They can still be heard by price: to the cost of each cell's
-# going up its sets' prices are added, and these are chosen so that a choice of cells by cost alone comes close to all bounds.
-# They are found by smoothing the choice (a cell of cost c goes up by 1/(1 + e^(c/T))) and setting one set's price at a time so
-# that the sum keeps the set's bounds: coordinate ascent on a smooth concave dual.
+# The sets beyond two families have no arcs in the network. Their multipliers are added to the costs of their cells, chosen so that a choice of
+# cells by cost alone comes close to all bounds: the choice is smoothed (a cell of cost c goes up by 1/(1 + e^(c/T))), and one multiplier at a
+# time is set so that the sum keeps its set's bounds, which is coordinate ascent on a smooth concave dual.
 #
-# Most cells cost nearly the same, and the cheapest flow takes its pick among equals without a thought for soft sets. So each
-# cell's cost is moved a little, up or down as by chance, but always the same for the same cell: now the flow spreads over
-# cells of nearly equal cost much as the smoothed choice did, and soft sets come out near what their prices were made for.
-# Whatever costs come out, the network keeps its own sets exactly; they decide only how much is left to `repair`.
+# Most cells cost nearly the same, and the cheapest flow breaks ties without regard for soft sets. So each cell's cost is perturbed by a
+# hash of its number: the flow then spreads over cells of nearly equal cost much as the smoothed choice did. Whatever the costs,
+# the network keeps its own sets exactly; they decide only how much is left to `repair`.
 
 
-TEMPERATURES = (0.1, 0.03)  # prices of cells are within −1 … 1
-SWEEPS_PER_TEMPERATURE = 4  # at each temperature
-COST_RESOLUTION = (
-    2**20
-)  # prices are whole multiples of 1/FINE: the last bits of an exponential decide nothing
-PERTURBATION_DEVIATION = 0.027  # standard deviation of what is added to a cell's own cost
+TEMPERATURES = (0.1, 0.03)  # T, in units of cost; costs of cells are within −1 … 1
+SWEEPS_PER_TEMPERATURE = 4  # of coordinate ascent over all sets
+# multipliers are whole multiples of 1/this: the last bits of an exponential decide nothing
+COST_RESOLUTION = 2**20
+PERTURBATION_DEVIATION = 0.027  # standard deviation, in units of cost
 
 
 def lagrangian_costs(problem: CellProblem, soft: Bools) -> Ints:
-    """The cost of each cell's going up, with the prices of its soft sets."""
-    own = problem.cost / problem.unit
+    """The cost of each cell's going up, with the multipliers of its soft sets (Fisher 1981) and its perturbation."""
+    primal_cost = problem.cost / problem.unit
     order, start = _cells_by_set(problem)
     price = np.zeros(len(problem.low))
     for step, temperature in enumerate(TEMPERATURES):
@@ -139,26 +206,26 @@ def lagrangian_costs(problem: CellProblem, soft: Bools) -> Ints:
                 0.4 * (step * SWEEPS_PER_TEMPERATURE + sweep) / (len(TEMPERATURES) * SWEEPS_PER_TEMPERATURE),
             )
             # from scratch each time: no drift
-            cost = own + price[problem.member].sum(axis=0)
+            cost = primal_cost + price[problem.member].sum(axis=0)
             _coordinate_ascent(cost, price, order, start, problem.low, problem.high, temperature)
     whole = np.rint(np.where(soft, price, 0.0) * COST_RESOLUTION).astype(np.int64)
     moved = _hash_perturbation(problem.cell, int(PERTURBATION_DEVIATION * COST_RESOLUTION))
-    told: Ints = problem.cost + (whole[problem.member].sum(axis=0) + moved) * (
+    costs: Ints = problem.cost + (whole[problem.member].sum(axis=0) + moved) * (
         problem.unit // COST_RESOLUTION
     )
-    return told
+    return costs
 
 
 def _hash_perturbation(cell: Ints, deviation: int) -> Ints:
-    """A whole number for each cell, about normal with mean 0: the sum of four parts of its number's hash (splitmix64)."""
+    """A whole number for each cell, about normal with mean 0: the sum of four parts of its number's hash (splitmix64: Steele, Lea and Flood 2014)."""
     mixed = cell.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     mixed ^= mixed >> np.uint64(31)
     total = mixed.view(np.uint16).reshape(-1, 4).sum(axis=1, dtype=np.int64)
     about_zero = 2 * total - 4 * 0xFFFF  # four numbers of 16 bits: twice their sum deviates by 2 · 2^16 / √3
-    made: Ints = about_zero * deviation * 7 // (8 * 2**16)  # 7/8 is √3/2, but for one per cent
-    return made
+    perturbation: Ints = about_zero * deviation * 7 // (8 * 2**16)  # 7/8 is √3/2, but for one per cent
+    return perturbation
 
 
 def _cells_by_set(problem: CellProblem) -> tuple[Ints, Ints]:
@@ -171,7 +238,7 @@ def _cells_by_set(problem: CellProblem) -> tuple[Ints, Ints]:
 def _coordinate_ascent(
     cost: Floats, price: Floats, order: Ints, start: Ints, low: Ints, high: Ints, temperature: float
 ) -> None:
-    """Each set's price once: 0 if the sum is within bounds without one, else such that it reaches the nearer bound."""
+    """One sweep over the multipliers: 0 if the sum is within bounds without one, else by Newton's method such that it reaches the nearer bound."""
     for s in range(len(low)):
         begin, end = start[s], start[s + 1]
         if low[s] <= 0 and high[s] >= end - begin:
@@ -196,77 +263,3 @@ def _coordinate_ascent(
         for k in range(begin, end):
             cost[order[k]] += shift
         price[s] += shift
-
-
-# Sets that cross: a network for two families; with more, a small program, or prices and repairs.
-#
-# The real counts of the cells satisfy all bounds, and the rows of two laminar families form a totally unimodular matrix: so whole
-# counts exist that satisfy them, and the cheapest flow through their network is the nearest rounding (`network`, `simplex`).
-#
-# With more families the problem is NP-hard, and there may be no rounding that keeps every count. The features that are kept exact
-# are the network; counts of the others are soft. Up to SMALL cells with a choice, a mixed-integer program finds the least total
-# violation. Beyond, the soft sets are heard by price (`leaning`) and then brought back into bounds one trip after another
-# (`repair`). No rounding has less than no violation, so what is reported bounds the distance from the optimum; in tests it is one trip at most.
-
-
-INTEGRALITY_TOLERANCE = 1e-6  # how far from a whole number a solver's answer may be and count as it
-MAX_INTEGER_PROGRAM_CELLS = (
-    40  # cells up to which a mixed-integer program is solved: some tenths of a second at worst
-)
-MIP_GAP, MAX_NODES = 1e-2, 1_000  # limits of that program; there is none by time, so its answer is repeatable
-
-
-def round_crossing(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
-    """Which cells go up: at the least price if no set is soft, else with few trips out of bounds in the soft sets."""
-    if soft.any() and len(problem.cost) <= MAX_INTEGER_PROGRAM_CELLS:
-        up = least_violation(problem, soft)
-        if up is not None:
-            return up
-    network = network_of(problem, soft, second_family(crossing, soft))
-    if not soft.any():
-        return min_cost_flow(network, problem.cost).up
-    return repair(problem, soft, network, min_cost_flow(network, lagrangian_costs(problem, soft)))
-
-
-def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
-    """Least total violation of the soft sets, then (to within GAP) least distance; None if the limits end the search."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array, hstack
-
-    matrix, said = _incidence_matrix(problem)
-    loose = np.flatnonzero(soft[said])
-    slack = csr_array((np.ones(len(loose)), (loose, np.arange(len(loose)))), shape=(len(said), len(loose)))
-    nothing = csr_array(slack.shape)
-    price = problem.cost / problem.unit
-    if len(loose):
-        # all prices together weigh less than one trip's violation
-        price = price / (2 * np.abs(price).sum() + 1)
-    cells = len(price)
-    found = milp(
-        np.concatenate([price, np.ones(2 * len(loose))]),
-        integrality=np.concatenate([np.ones(cells), np.zeros(2 * len(loose))]),
-        bounds=Bounds(0, np.concatenate([np.ones(cells), np.full(2 * len(loose), np.inf)])),
-        constraints=[
-            LinearConstraint(hstack([matrix, slack, nothing]), lb=problem.low[said]),
-            LinearConstraint(hstack([matrix, nothing, -slack]), ub=problem.high[said]),
-        ],
-        options={"mip_rel_gap": MIP_GAP, "node_limit": MAX_NODES},
-    )
-    return _integers_or_none(found.x[:cells]) if found.status == 0 else None
-
-
-def _incidence_matrix(problem: CellProblem) -> tuple[Any, Ints]:
-    """Set × cell, only the sets whose bounds say anything; and which those are."""
-    from scipy.sparse import csr_array
-
-    said = np.flatnonzero((problem.low > 0) | (problem.high < problem.size))
-    shape = problem.member.shape
-    cells = np.broadcast_to(np.arange(shape[1]), shape)
-    ones = np.ones(problem.member.size)
-    full = csr_array((ones, (problem.member.ravel(), cells.ravel())), shape=(len(problem.low), shape[1]))
-    return full[said], said
-
-
-def _integers_or_none(x: Floats) -> Bools | None:
-    near: Floats = np.rint(x)
-    return None if np.abs(x - near).max(initial=0.0) > INTEGRALITY_TOLERANCE else near.astype(bool)

@@ -1,12 +1,11 @@
-"""Sets beyond two families brought back into their bounds, one trip after another, without touching the two families.
+"""Local search for sets beyond two families: brought back into their bounds by cycles in the network, which stays feasible.
 
-A set that is out of bounds has too many cells up, or too few. Turning one of its cells over upsets the network by one trip between
-two nodes; a path between them, along sets with room and cells that may turn over, makes up for it. Strictly, a cell may turn
-over if no soft set leaves its bounds by it. Such a cycle lowers the total violation and keeps the network's sets exactly.
-Where there is none, one soft set may take the violation over, and the search goes on from there; who gave a violation away does
-not take one back for some rounds. The total never rises. Paths are found breadth first, at first along cells that cost little by the flow's
-reduced prices, then along dearer ones. Where a search
-came by a node and not to its goal, none is begun from there to what it did not reach: it would hardly find more.
+A set that is out of bounds has too many cells up, or too few. Flipping one of its cells unbalances the network by one trip between two nodes; a
+path between them in the residual network, along sets with slack and cells that may flip, closes the cycle. A strict move lets no soft set leave its
+bounds: it lowers the total violation and keeps the network's sets exactly. Where there is none, one soft set may take the violation over, and the
+search goes on from there; a set that passed a violation on is tabu for some rounds (tabu search: Glover 1989; for controlled rounding
+Kelly, Golden and Assad 1993). The total violation never rises. Paths are searched breadth first, at first along cells of small reduced cost in
+the optimal flow, then along dearer ones. Where a search reached a node and not its goal, none is begun from there to what it did not reach.
 """
 
 from __future__ import annotations
@@ -23,15 +22,13 @@ from cbdp.progress import tell
 from cbdp.rounding.bounds import CellProblem
 from cbdp.rounding.network import Flow, Network
 
-COST_LIMITS = (
-    0.1,
-    1000.0,
-)  # prices of cells that may turn over, one after another: cells' own are within −1 … 1
-MAX_ROUNDS = 40  # of handing violations on
-MAX_ROUNDS_WITHOUT_PROGRESS = 10  # of them, one after another, without one trip less out of bounds
-TABU_ROUNDS = 6  # rounds in which a set that gave a violation away takes none
+# reduced costs of cells that may flip, in turn; cells' own costs are within −1 … 1
+COST_LIMITS = (0.1, 1000.0)
+MAX_ROUNDS = 40  # rounds of passing violations on
+MAX_ROUNDS_WITHOUT_PROGRESS = 10  # rounds in succession without one trip less out of bounds
+TABU_ROUNDS = 6  # rounds in which a set that passed a violation on takes none
 NO_SET = np.int64(-1)
-MAX_ARCS_PER_SET = 10_000_000  # arcs looked at for one set before it has to wait: some tenths of a second
+MAX_ARCS_PER_SET = 10_000_000  # arcs searched for one set and round: some tenths of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +47,7 @@ class _RepairState:
         return np.where(self.soft, np.maximum(off, 0), 0)
 
     def mend(self, s: int, limit: float, closed: Bools | None = None) -> None:
-        """One set, by cells of at most this price; if told which sets are closed, any other may take its violation over."""
+        """One set, by cells of at most this reduced cost; sets that are not `closed` may take its violation over (None: all are closed)."""
         barred = np.ones(len(self.soft), dtype=bool) if closed is None else closed
         _repair_set(
             s, self.turned, self.count, barred, int(limit * self.problem.unit), MAX_ARCS_PER_SET, *self.arrays
@@ -58,7 +55,7 @@ class _RepairState:
 
 
 def repair(problem: CellProblem, soft: Bools, network: Network, flow: Flow) -> Bools:
-    """The same choice of cells with as few trips out of bounds in the soft sets as such cycles can reach."""
+    """The same choice of cells with as few trips out of bounds in the soft sets as tabu search over such cycles reaches."""
     member, turned = problem.member, flow.up.astype(np.int8)
     count = np.bincount(member.ravel(), np.tile(flow.up, len(member)), len(soft)).astype(np.int64)
     mending = _RepairState(problem, soft, turned, count, _search_arrays(problem, soft, network, flow.reduced))
@@ -69,7 +66,7 @@ def repair(problem: CellProblem, soft: Bools, network: Network, flow: Flow) -> B
 
 
 def _alternate(mending: _RepairState) -> Iterator[int]:
-    """Strictly as long as that helps, cheap cells first, then a round of handing on, and so on; how many trips are out of bounds."""
+    """Strict moves as long as they help, cheap cells first, then a round of passing on, and so on; how many trips are out of bounds."""
     rests_until = np.zeros(len(mending.soft), dtype=np.int64)
     least, since = np.inf, 0
     for now in range(MAX_ROUNDS):
@@ -95,7 +92,7 @@ def _reduce_violations(mending: _RepairState, limit: float) -> Iterator[int]:
 
 
 def _search_arrays(problem: CellProblem, soft: Bools, network: Network, price: Ints) -> tuple[Any, ...]:
-    """All that the search looks at: bounds, ends of cells, cells by set, tail and head with the cheapest to turn over first."""
+    """The arrays of the search: bounds, ends of cells, cells by set, tail and head with the cheapest to flip first."""
     nodes, rank = len(network.parent), np.argsort(price, kind="stable")
     order = np.argsort(problem.member[:, rank].ravel(), kind="stable")
     cells = np.tile(rank, len(problem.member))[order]
@@ -120,7 +117,7 @@ def _group_starts(group: Ints, groups: int) -> Ints:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _newly_violated(c: int, but: int, turned: Any, count: Ints, closed: Bools, sets: Any) -> int:
-    """How many soft sets, but one, leave their bounds when a cell turns over; 9 if a closed one does."""
+    """How many soft sets, but one, leave their bounds when a cell flips; 9 if a closed one does."""
     member, loose, _, low, high = sets
     broken = 0
     for r in loose:
@@ -134,7 +131,7 @@ def _newly_violated(c: int, but: int, turned: Any, count: Ints, closed: Bools, s
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _flip(c: int, turned: Any, count: Ints, sets: Any) -> int:
-    """Turns a cell over, for soft sets; by how much they are further out of bounds for it."""
+    """Flips a cell in the soft sets' counts; by how much their violation rises."""
     member, loose, _, low, high = sets
     step = -1 if turned[c] else 1
     turned[c] += step
@@ -151,22 +148,22 @@ def _flip(c: int, turned: Any, count: Ints, sets: Any) -> int:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _count_flip(c: int, turned: Any, count: Ints, sets: Any) -> None:
-    """Counts a cell that was turned over in the network's sets too."""
-    member, _, held, _, _ = sets
-    for r in held:
+    """Counts a flipped cell in the network's sets too."""
+    member, _, in_network, _, _ = sets
+    for r in in_network:
         count[member[r, c]] += 1 if turned[c] else -1
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _extend_search(
-    x: int, last: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, found: Any
+    x: int, last: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, search: Any
 ) -> int:  # fmt: skip
-    """Puts all nodes that one step from x reaches at the end of the queue; where the queue ends then."""
+    """Breadth-first step: queues all nodes that one arc from x reaches; the new end of the queue."""
     _, _, _, low, high = sets
     tail, head, parent, second = ends
     rising, rising_at, falling, falling_at, price = by_end
     hung, hung_at = trees
-    via, origin, queue = found[:3]
+    via, origin, queue = search[:3]
     if breaks == 0 and x > 0:
         p = parent[x]
         if via[p] == -1 and (count[x - 1] < high[x - 1] if second[x] else count[x - 1] > low[x - 1]):
@@ -203,11 +200,11 @@ def _extend_search(
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _find_cycle(
-    start: int, goal: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, found: Any
+    start: int, goal: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, search: Any
 ) -> int:  # fmt: skip
-    """Fills in how the goal is reached: `via` −1 is unseen, −2 along a set, else a cell. How many arcs were looked at."""
+    """Breadth-first search for the goal, left in `via` (−1 unseen, −2 along a set, else a cell); how many arcs were searched."""
     _, rising_at, _, falling_at, _ = by_end
-    via, origin, queue = found[:3]
+    via, origin, queue = search[:3]
     via[:] = -1
     via[start], origin[start], queue[0] = -2, start, start
     first, last, work, again, strict = 0, 1, 0, 0, -1
@@ -215,7 +212,7 @@ def _find_cycle(
         if first < last:
             x, allowed = queue[first], 0
             first += 1
-        else:  # nothing more is reached strictly: one step that breaks a set, from what was
+        else:  # nothing more is reached strictly: one step that violates a set, from the nodes reached
             strict = last if strict < 0 else strict
             if breaks == 0 or again == strict:
                 break
@@ -223,7 +220,7 @@ def _find_cycle(
             again += 1
         work += rising_at[x + 1] - rising_at[x] + falling_at[x + 1] - falling_at[x]
         last = _extend_search(
-            x, last, allowed, limit, turned, count, closed, sets, ends, by_end, trees, found
+            x, last, allowed, limit, turned, count, closed, sets, ends, by_end, trees, search
         )
     return work
 
@@ -231,14 +228,14 @@ def _find_cycle(
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _repair_set(
     s: int, turned: Any, count: Ints, closed: Bools, limit: int, work: int,
-    sets: Any, by_set: Any, ends: Any, by_end: Any, trees: Any, found: Any,
+    sets: Any, by_set: Any, ends: Any, by_end: Any, trees: Any, search: Any,
 ) -> None:  # fmt: skip
-    """Turns cells of one set over, with what makes up for it, until it is in bounds or nothing helps."""
+    """Flips cells of one set, each with a cycle that restores the network, until it is in bounds or nothing helps."""
     _, _, _, low, high = sets
     cells, cells_at = by_set
     tail, head, _, _ = ends
     price = by_end[4]
-    via, origin, _, turns, strict, loose = found
+    via, origin, _, turns, strict, loose = search
     strict[:], loose[:] = 0, 0
     breaks = 0 if closed.all() else 1
     over = count[s] > high[s]
@@ -258,7 +255,7 @@ def _repair_set(
         worse, many = _flip(c, turned, count, sets), 1
         turns[0] = c
         work -= _find_cycle(
-            start, goal, breaks - broken, limit, turned, count, closed, sets, ends, by_end, trees, found
+            start, goal, breaks - broken, limit, turned, count, closed, sets, ends, by_end, trees, search
         )
         y = goal
         while y != start and via[goal] != -1:
@@ -267,7 +264,7 @@ def _repair_set(
                 many += 1
                 worse += _flip(via[y], turned, count, sets)
             y = origin[y]
-        # not if nothing makes up for it, or a soft set was met twice
+        # not if no cycle closes, or a soft set was met twice
         helps = via[goal] != -1 and worse < breaks
         if helps:
             strict[:], loose[:] = 0, 0

@@ -1,4 +1,4 @@
-"""The whole trips nearest to the estimate of each trip type."""
+"""The roundings: nearest to the estimate, or on few trip types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cbdp.rounding import BudgetName, Rounding
 
 @dataclass(frozen=True)
 class Nearest(Rounding):
-    """Estimates rounded as they are."""
+    """Controlled rounding of the estimate itself."""
 
     name: ClassVar[str] = "nearest"
     about: ClassVar[str] = "whole trips nearest to the estimate of each trip type"
@@ -30,15 +30,14 @@ class Nearest(Rounding):
         return index, value
 
 
-# Fewer trip types that nobody used: the trips of a cell gathered on those of its types that are likely to be used.
+# Sparse rounding: the trips of a cell on those of its types that are likely to be used.
 #
-# An estimate may expect a fiftieth of a trip of each of a thousand types. Whole trips that add up have to be somewhere, and the
-# rounding that is nearest to the estimate names twenty of the thousand, nearly all of them wrongly. Types of one cell (the
-# atoms of the features' common refinement) are alike to every table, so what is expected of them can be moved among them
-# and no sum changes.
+# A posterior mean may be a fiftieth of a trip for each of a thousand types. Whole trips that add up have to be somewhere, and the nearest
+# rounding names twenty of the thousand, nearly all of them wrongly. Types of one cell (the atoms of the features' common
+# refinement) are interchangeable in every table, so counts can be moved among them and no sum changes.
 #
-# A type with an estimate m < 1 is used with a probability of at most m (Markov), so naming it is wrong with a probability of
-# at least 1 − m. What is minimised in each cell, over counts y with the cell's sum, is
+# A type of posterior mean m < 1 is used with probability at most m (Markov's inequality), so naming it is wrong with probability
+# at least 1 − m. In each cell, over counts y with the cell's sum, the program is least squares with an ℓ₀ penalty:
 #
 #     Σ (y_u − m_u)² + price · Σ (1 − m_u)⁺ over the types with y_u > 0.
 #
@@ -48,7 +47,7 @@ class Nearest(Rounding):
 
 @dataclass(frozen=True)
 class SparsityCosts:
-    """What gathering weighs. The prices were chosen after looking at 1, 4, 16, 64 and 256 on the city and two days of bikes."""
+    """Penalties of the sparse program. Chosen among 1, 4, 16, 64 and 256 on the synthetic city and two days of bike trips."""
 
     price: float = 64.0  # naming a type that nobody used is as bad as a count that is off by eight trips
     price_on_leaves: float = 16.0  # by four, where ε was spent on single types: their error is what matters
@@ -60,7 +59,7 @@ SPARSITY_COSTS = SparsityCosts()
 
 @dataclass(frozen=True)
 class Sparse(Rounding):
-    """Each cell's trips on the types that are likely to be used."""
+    """Controlled rounding of each cell's trips concentrated on the types that are likely to be used."""
 
     name: ClassVar[str] = "few"
     about: ClassVar[str] = "whole trips on few trip types, those that are likely to be used"
@@ -73,7 +72,7 @@ class Sparse(Rounding):
 
 
 def cost_per_wrong_type(budget: BudgetName) -> float:
-    """What a wrongly named type costs, by what ε was spent on."""
+    """The penalty of a wrongly named type, by how ε was allocated."""
     return SPARSITY_COSTS.price_on_leaves if budget == "leaves" else SPARSITY_COSTS.price
 
 
@@ -91,39 +90,39 @@ def concentrate(
     cell = features.cells.partition.element_of(features.universe.unrank_codes(index))
     order = np.lexsort((-value, cell))
     ends = np.flatnonzero(np.diff(cell[order], append=-1)) + 1
-    made = np.zeros(len(index))
-    made[order] = _concentrate_cells(value[order], ends, float(price), SPARSITY_COSTS.one_trip)
-    kept = np.flatnonzero(made > 0)
-    return index[kept], made[kept]
+    concentrated = np.zeros(len(index))
+    concentrated[order] = _concentrate_cells(value[order], ends, float(price), SPARSITY_COSTS.one_trip)
+    kept = np.flatnonzero(concentrated > 0)
+    return index[kept], concentrated[kept]
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _concentrate_cells(value: Floats, ends: Ints, price: float, one_trip: float) -> Floats:
-    """Cells end to end, in each the largest first."""
-    made = np.zeros(len(value))
+    """Cells end to end, in each the largest first; every number k of types is compared, in one pass."""
+    concentrated = np.zeros(len(value))
     begin = 0
     for end in ends:
         whole, squares = 0.0, 0.0
         for u in range(begin, end):
             whole += value[u]
             squares += value[u] ** 2
-        held, wrong, rest = 0.0, 0.0, squares
+        kept, wrong, rest = 0.0, 0.0, squares
         best, least = 1, np.inf
         for u in range(begin, end):
             k = u - begin + 1
-            held += value[u]
+            kept += value[u]
             rest -= value[u] ** 2
             wrong += max(0.0, 1.0 - value[u])
-            more = (whole - held) / k
+            more = (whole - kept) / k
             if k > 1 and value[u] + more < one_trip:
                 break
             cost = k * more**2 + rest + price * wrong
             if cost < least:
                 best, least = k, cost
-        held = 0.0
+        kept = 0.0
         for u in range(begin, begin + best):
-            held += value[u]
+            kept += value[u]
         for u in range(begin, begin + best):
-            made[u] = value[u] + (whole - held) / best
+            concentrated[u] = value[u] + (whole - kept) / best
         begin = end
-    return made
+    return concentrated

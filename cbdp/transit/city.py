@@ -17,7 +17,7 @@ from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
 from cbdp_features.calendar import SECONDS_PER_DAY
 
-EARTH_KM_PER_DEGREE = 111.2
+EARTH_KM_PER_DEGREE = 111.2  # of latitude, on a sphere of radius 6,371 km
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class Driving:
 
     def seconds(self, metres: Ints) -> Ints:
         """Rounded up, at least one second between different stops; rounding up keeps the triangle inequality."""
-        made = np.ceil(np.round(metres * 3.6 / self.speed, 6)).astype(np.int64)
-        made = np.maximum(made, 1)
-        np.fill_diagonal(made, 0)
-        return made
+        seconds = np.ceil(np.round(metres * 3.6 / self.speed, 6)).astype(np.int64)
+        seconds = np.maximum(seconds, 1)
+        np.fill_diagonal(seconds, 0)
+        return seconds
 
 
 @dataclass(frozen=True)
@@ -134,14 +134,14 @@ class City:
     def depots(self, zone: int) -> Ints:
         """Where the shuttles of a zone start, one after the other: its hubs, then each time the stop farthest from all before.
 
-        So any number of shuttles is spread over the zone. Ties go to the stop that comes first.
+        So any number of shuttles is spread over the zone (farthest-first traversal: Gonzalez, 1985). Ties go to the stop that comes first.
         """
-        own = np.flatnonzero(self.zone == zone)
-        order = [int(h) for h in own[self.hub[own]]] or [self._middle(own)]
-        near = self.seconds[np.array(order)][:, own].min(axis=0)
-        while len(order) < len(own):
-            order.append(int(own[int(np.argmax(near))]))
-            near = np.minimum(near, self.seconds[order[-1], own])
+        stops = np.flatnonzero(self.zone == zone)
+        order = [int(h) for h in stops[self.hub[stops]]] or [self._middle(stops)]
+        near = self.seconds[np.array(order)][:, stops].min(axis=0)
+        while len(order) < len(stops):
+            order.append(int(stops[int(np.argmax(near))]))
+            near = np.minimum(near, self.seconds[order[-1], stops])
         return np.array(order, dtype=np.int64)
 
     def _middle(self, stops: Ints) -> int:
@@ -191,14 +191,17 @@ def make_city(
         )
     _check_places(listed, px, py)
     drive = driving or Driving()
-    ways = drive.metres(px, py) if metres is None else _whole("metres", metres)
-    times = drive.seconds(ways) if seconds is None else quickest(_times(listed, seconds))
+    ways = drive.metres(px, py) if metres is None else _whole_numbers("metres", metres)
+    times = drive.seconds(ways) if seconds is None else quickest(_checked_times(listed, seconds))
     beeline = np.hypot(px[:, None] - px, py[:, None] - py)
     return City(listed, px, py, labels, code, _hub_mask(listed, hubs), times, ways, beeline, tuple(lines))
 
 
 def quickest(times: Floats) -> Ints:
-    """Travel times of the quickest way, which may lead through other stops (Floyd and Warshall); −1 where there is none."""
+    """Travel times of the quickest way, which may lead through other stops; −1 where there is none.
+
+    The Floyd–Warshall algorithm (Floyd, 1962), as `scipy.sparse.csgraph.floyd_warshall`; a stop is 1 s or more from every other.
+    """
     closed = times.copy()
     for via in range(len(closed)):
         np.minimum(closed, closed[:, via, None] + closed[via], out=closed)
@@ -219,29 +222,29 @@ def plane(lat: Iterable[float], lon: Iterable[float]) -> tuple[Floats, Floats]:
 
 
 def _hub_mask(names: tuple[str, ...], hubs: Iterable[Any]) -> Bools:
-    given = list(hubs)
-    if len(given) == len(names) and all(isinstance(h, bool | np.bool_) for h in given):
-        return np.array(given, dtype=bool)
-    wanted = {str(h) for h in given}
-    if strangers := sorted(wanted - set(names)):
+    listed = list(hubs)
+    if len(listed) == len(names) and all(isinstance(h, bool | np.bool_) for h in listed):
+        return np.array(listed, dtype=bool)
+    hub_names = {str(h) for h in listed}
+    if strangers := sorted(hub_names - set(names)):
         raise InputError(
             f"the hub {strangers[0]!r} is not a stop of the city: name hubs as in the list of stops"
         )
-    return np.array([n in wanted for n in names], dtype=bool)
+    return np.array([n in hub_names for n in names], dtype=bool)
 
 
-def _whole(what: str, given: NDArray[Any]) -> Ints:
-    array = np.asarray(given, dtype=float)
+def _whole_numbers(what: str, values: NDArray[Any]) -> Ints:
+    array = np.asarray(values, dtype=float)
     if not np.isfinite(array).all() or (array < 0).any():
         raise InputError(
             f"{what} has a negative or missing value: give one of at least 0 for every pair of stops"
         )
-    made: Ints = np.ceil(array).astype(np.int64)
-    return made
+    whole: Ints = np.ceil(array).astype(np.int64)
+    return whole
 
 
-def _times(names: tuple[str, ...], given: NDArray[Any]) -> Floats:
-    array = np.array(given, dtype=float)
+def _checked_times(names: tuple[str, ...], seconds: NDArray[Any]) -> Floats:
+    array = np.array(seconds, dtype=float)
     if array.shape != (len(names), len(names)):
         raise InputError(
             f"the travel times have the shape {array.shape}: {len(names)} stops need {(len(names),) * 2}"
@@ -307,7 +310,7 @@ def columns(city: City) -> Mapping[str, NDArray[Any]]:
     return {"stop": np.array(city.names), "x": city.x, "y": city.y, "zone": zone, "hub": city.hub}
 
 
-# Units of coordinates: kilometres, metres or degrees, and a check that they are what they are said to be.
+# Units of coordinates
 #
 # Metres that are taken for kilometres make a city a thousand times too wide, and a fleet for it that nobody needs. So a city must have
 # a size that a shuttle service can have: stops within 400 km, most of them less than 30 km from the next one, and not all of them on
@@ -315,11 +318,12 @@ def columns(city: City) -> Mapping[str, NDArray[Any]]:
 
 
 KM, METRES, DEGREES = "km", "m", "degrees"
-KM_PER_UNIT = {KM: 1.0, METRES: 0.001}  # kilometres in one of each
-MAX_EXTENT_KM = 400.0  # km across
-MAX_STOP_SPACING_KM = 30.0  # km from most stops to the next
-MIN_EXTENT_KM = 0.4  # km across
-MIN_STOP_SPACING_KM = 0.03  # km from most stops to the next, where ten or more have coordinates of a plane
+KM_PER_UNIT = {KM: 1.0, METRES: 0.001}
+MAX_EXTENT_KM = 400.0  # across: no shuttle drives farther
+# from most stops to the next: metres that are taken for kilometres are farther apart
+MAX_STOP_SPACING_KM = 30.0
+MIN_EXTENT_KM = 0.4  # across: less is walked
+MIN_STOP_SPACING_KM = 0.03  # from most stops to the next, where ten or more have coordinates of a plane
 
 
 def in_km(x: Floats, y: Floats, units: str) -> tuple[Floats, Floats]:
@@ -344,7 +348,7 @@ def check_extent(names: Sequence[str], x: Floats, y: Floats, units: str, what: s
     if across > MAX_EXTENT_KM or next_one > MAX_STOP_SPACING_KM:
         _check_outliers(names, x, y, what)
         raise InputError(
-            f"{what} in {_unit_word(units)} are {_length_text(across)} apart, no shuttle drives that far: {_check_not_too_wide(units)}"
+            f"{what} in {_unit_word(units)} are {_length_text(across)} apart, no shuttle drives that far: {_too_wide_advice(units)}"
         )
     dense = units != DEGREES and len(names) >= 10 and next_one < MIN_STOP_SPACING_KM
     if across < MIN_EXTENT_KM or dense:
@@ -354,7 +358,7 @@ def check_extent(names: Sequence[str], x: Floats, y: Floats, units: str, what: s
             else f"{_length_text(next_one)} from the next one"
         )
         raise InputError(
-            f"{what} in {_unit_word(units)} are only {far}, everybody would walk: {_check_not_too_narrow(units)}"
+            f"{what} in {_unit_word(units)} are only {far}, everybody would walk: {_too_narrow_advice(units)}"
         )
 
 
@@ -379,7 +383,7 @@ def _check_outliers(names: Sequence[str], x: Floats, y: Floats, what: str) -> No
         )
 
 
-def _check_not_too_wide(units: str) -> str:
+def _too_wide_advice(units: str) -> str:
     return {
         KM: "if x and y are metres, say so with --units m (units='m')",
         METRES: "if x and y are smaller than metres, convert them to metres",
@@ -387,7 +391,7 @@ def _check_not_too_wide(units: str) -> str:
     }[units]
 
 
-def _check_not_too_narrow(units: str) -> str:
+def _too_narrow_advice(units: str) -> str:
     return {
         KM: "if x and y are degrees, call the columns lon and lat; if they are in another unit, convert them to kilometres",
         METRES: "if x and y are kilometres, say so with --units km (units='km'); if they are degrees, call the columns lon and lat",

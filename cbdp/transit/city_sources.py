@@ -1,8 +1,10 @@
-"""A city from its stops alone: zones, hubs and bus lines by rule, where nobody gives them. All of it is public; demand is never read.
+"""Cities from stops alone, from CSV tables and from GTFS feeds. All of it is public; demand is never read.
+
+What is not given follows by rule (`city_of_stops`):
 
 1. *Zones*: as given. Without any, the smallest number of compact zones (k-means) in which no stop is more than 5 km from the stop in
    the middle of its zone, at most 40.
-2. *Hubs*: as given. Without any, the stop of each zone with the least sum of ways to the other stops of the zone.
+2. *Hubs*: as given. Without any, the medoid of each zone: the stop with the least sum of ways to and from the other stops of the zone.
 3. *Lines*: as given. Without any, and with more than one zone, a bus every 10 minutes at 30 km/h, both ways, between each hub and the
    hub with the least sum of ways to all other hubs. So every hub is reached with one change.
 4. *Driving*: 30 km/h on ways that are 1.3 times the straight line, unless other numbers or travel times are given.
@@ -42,9 +44,9 @@ from cbdp_features.calendar import SECONDS_PER_DAY
 from cbdp_features.places import Stops, zones_by_clustering
 
 URBAN_DRIVING = Driving(speed=30.0, detour=1.3)
-ZONE_RADIUS_KM = 5.0  # km from the middle of a zone
-MAX_ZONES = 40
-DEFAULT_HEADWAY_SECONDS, DEFAULT_BUS_SPEED_KMH = 600, 30.0  # seconds, km/h
+ZONE_RADIUS_KM = 5.0  # from the middle of a zone to its farthest stop, at most
+MAX_ZONES = 40  # zones by rule: each has a fleet of its own, which is sized by itself
+DEFAULT_HEADWAY_SECONDS, DEFAULT_BUS_SPEED_KMH = 600, 30.0
 
 
 def city_of_stops(
@@ -91,29 +93,29 @@ def default_zones(names: Sequence[str], x: Floats, y: Floats) -> list[str]:
     lat, lon = (np.asarray(v, dtype=float) / EARTH_KM_PER_DEGREE for v in (y - np.mean(y), x - np.mean(x)))
     stops = Stops(tuple(names), tuple(names), lat, lon)
     most = min(MAX_ZONES, len(np.unique(np.column_stack([x, y]), axis=0)))
-    found: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     for count in range(1, most + 1):
         zoned, middles = zones_by_clustering(stops, count)
-        found = zoned.zone or ()
-        at = dict(zip(sorted(set(found)), middles, strict=True))
-        place = {name: n for n, name in enumerate(names)}
-        centre = np.array([place[str(at[zone])] for zone in found])
+        labels = zoned.zone or ()
+        at = dict(zip(sorted(set(labels)), middles, strict=True))
+        position = {name: n for n, name in enumerate(names)}
+        centre = np.array([position[str(at[zone])] for zone in labels])
         if float(np.hypot(x - x[centre], y - y[centre]).max()) <= ZONE_RADIUS_KM:
             break
-    return list(found)
+    return list(labels)
 
 
 def default_hubs(names: Sequence[str], zones: Sequence[Any], metres: NDArray[Any]) -> list[str]:
     """The hub of each zone by rule 2; ties go to the stop that comes first."""
-    found = []
+    hubs = []
     for zone in dict.fromkeys(zones):
-        own = np.array([n for n, z in enumerate(zones) if z == zone])
-        found.append(names[int(own[_centroid(metres, own)])])
-    return found
+        members = np.array([n for n, z in enumerate(zones) if z == zone])
+        hubs.append(names[int(members[_medoid(metres, members)])])
+    return hubs
 
 
-def _centroid(metres: NDArray[Any], own: Ints) -> int:
-    inside = np.asarray(metres)[np.ix_(own, own)]
+def _medoid(metres: NDArray[Any], members: Ints) -> int:
+    inside = np.asarray(metres)[np.ix_(members, members)]
     return int(np.argmin(inside.sum(axis=0) + inside.sum(axis=1)))
 
 
@@ -122,20 +124,20 @@ def default_lines(city: City) -> list[Line]:
     hubs = city.hubs
     if len(city.zones) == 1 or len(hubs) < 2:
         return []
-    centre = int(hubs[_centroid(city.metres, hubs)])
-    made = []
+    centre = int(hubs[_medoid(city.metres, hubs)])
+    lines = []
     for hub in hubs.tolist():
         if hub != centre:
             run = max(1, math.ceil(int(city.metres[hub, centre]) * 3.6 / DEFAULT_BUS_SPEED_KMH))
-            made.append(
+            lines.append(
                 Line(
                     f"{city.names[hub]}–{city.names[centre]}", (hub, centre), DEFAULT_HEADWAY_SECONDS, (run,)
                 )
             )
-    return made
+    return lines
 
 
-# Cities from files: CSV tables, or a GTFS feed (a folder or a zip).
+# Files: CSV tables, or a GTFS feed (a folder or a zip)
 
 
 Row = Mapping[str, str]
@@ -179,16 +181,16 @@ def city_from_csv(
         [n for r, n in zip(rows, names, strict=True) if _flag(r, "hub", stops)] if "hub" in rows[0] else None
     )
     seconds, metres = (None, None) if times is None else _times(Path(times), names)
-    made = city_of_stops(names, x, y, zones=zones, hubs=hubs, driving=driving, seconds=seconds, metres=metres)
-    return made if lines is None else made.with_lines(_csv_lines(Path(lines), made))
+    city = city_of_stops(names, x, y, zones=zones, hubs=hubs, driving=driving, seconds=seconds, metres=metres)
+    return city if lines is None else city.with_lines(_csv_lines(Path(lines), city))
 
 
 def _coordinates(rows: list[Row], names: list[str], units: str, where: Any) -> tuple[Any, Any]:
     """Kilometres in a plane. Stops at the wrong scale are refused before anything is computed from them."""
     name = Path(where).name
     if "x" in rows[0] and "y" in rows[0]:
-        given = [np.array([_number(r, c, where) for r in rows]) for c in ("x", "y")]
-        x, y = in_km(given[0], given[1], units)
+        columns = [np.array([_number(r, c, where) for r in rows]) for c in ("x", "y")]
+        x, y = in_km(columns[0], columns[1], units)
         check_extent(names, x, y, units, f"the stops of {name}")
         return x, y
     if "lat" in rows[0] and "lon" in rows[0]:
@@ -336,16 +338,16 @@ def _flag(row: Row, column: str, where: Any) -> bool:
 
 def _times(path: Path, names: list[str]) -> tuple[Any, Any]:
     rows = _csv(path, ("from", "to", "seconds"))
-    place = {n: i for i, n in enumerate(names)}
+    position = {n: i for i, n in enumerate(names)}
     seconds = np.full((len(names), len(names)), np.inf)
     metres = np.zeros_like(seconds) if "metres" in rows[0] else None
     for row in rows:
         for end in ("from", "to"):
-            if row[end] not in place:
+            if row[end] not in position:
                 raise InputError(
                     f"{path.name} has the stop {row[end]!r}, which is not in the table of stops: add it there"
                 )
-        pair = place[row["from"]], place[row["to"]]
+        pair = position[row["from"]], position[row["to"]]
         seconds[pair] = _number(row, "seconds", path)
         if metres is not None:
             metres[pair] = _number(row, "metres", path)
@@ -356,15 +358,15 @@ def _csv_lines(path: Path, city: City) -> list[Line]:
     grouped: dict[str, list[Row]] = defaultdict(list)
     for row in _csv(path, ("line", "stop", "headway")):
         grouped[row["line"]].append(row)
-    made = []
+    lines = []
     for name, rows in grouped.items():
         stops = [city.code(r["stop"]) for r in rows]
         if "seconds" in rows[0] and all(r["seconds"] for r in rows[1:]):
             run = [int(_number(r, "seconds", path)) for r in rows[1:]]
         else:
             run = [int(city.seconds[a, b]) for a, b in pairwise(stops)]
-        made.append(Line(name, tuple(stops), int(_number(rows[0], "headway", path)), tuple(run)))
-    return made
+        lines.append(Line(name, tuple(stops), int(_number(rows[0], "headway", path)), tuple(run)))
+    return lines
 
 
 def _gtfs_seconds(text: str) -> int | None:
@@ -378,16 +380,16 @@ def _gtfs_seconds(text: str) -> int | None:
 
 def _visits(rows: list[Row]) -> dict[str, list[tuple[str, int | None]]]:
     """The stops of every trip in order, with their departure times."""
-    found: dict[str, list[tuple[int, str, int | None]]] = defaultdict(list)
+    by_trip: dict[str, list[tuple[int, str, int | None]]] = defaultdict(list)
     for row in rows:
         if not row["stop_sequence"].isdigit():
             raise InputError(
                 f"stop_times.txt has {row['stop_sequence']!r} in the column 'stop_sequence': give a whole number"
             )
-        found[row["trip_id"]].append(
+        by_trip[row["trip_id"]].append(
             (int(row["stop_sequence"]), row["stop_id"], _gtfs_seconds(row["departure_time"]))
         )
-    return {trip: [(s, t) for _, s, t in sorted(v, key=lambda e: e[0])] for trip, v in found.items()}
+    return {trip: [(s, t) for _, s, t in sorted(v, key=lambda e: e[0])] for trip, v in by_trip.items()}
 
 
 def _trip(trips: Mapping[str, Row], trip: str) -> Row:
@@ -420,31 +422,35 @@ def _gtfs_lines(
         pattern = tuple(dict.fromkeys(stop for stop, _ in visit))  # a loop ends before it meets itself
         patterns[key][pattern] += 1
         members[*key, pattern].append(trip)
-    made = []
+    lines = []
     for (route, direction), counted in sorted(patterns.items()):
         stops, _ = max(counted.items(), key=lambda item: (item[1], len(item[0]), item[0]))
         if len(stops) < 2:
             continue
-        own = members[route, direction, stops]
-        starts = sorted({t for trip in own if (t := visits[trip][0][1]) is not None})
+        pattern_trips = members[route, direction, stops]
+        starts = sorted({t for trip in pattern_trips if (t := visits[trip][0][1]) is not None})
         gaps = [b - a for a, b in pairwise(starts)]
-        known = [frequent[t] for t in own if t in frequent]
-        headway = min(known) if known else int(median(gaps)) if gaps else hours[1] - hours[0]
-        run = _run_seconds(city, stops, dict(reversed(visits[own[0]])))  # a loop's first visit counts
+        headways = [frequent[t] for t in pattern_trips if t in frequent]
+        headway = min(headways) if headways else int(median(gaps)) if gaps else hours[1] - hours[0]
+        run = _run_seconds(
+            city, stops, dict(reversed(visits[pattern_trips[0]]))
+        )  # a loop's first visit counts
         name = f"{route} {direction}".strip()
         codes = tuple(city.code(s) for s in stops)
         offset = starts[0] % headway if starts else 0
-        made.append(Line(name, codes, headway, run, both_ways=False, offset=offset))
-    return made
+        lines.append(Line(name, codes, headway, run, both_ways=False, offset=offset))
+    return lines
 
 
 def _run_seconds(city: City, stops: tuple[str, ...], at: Mapping[str, int | None]) -> tuple[int, ...]:
     """Seconds between consecutive stops: by the timetable, or as long as a shuttle takes where it says nothing."""
-    made = []
+    seconds = []
     for a, b in pairwise(stops):
         leaves, arrives = at[a], at[b]
-        told = None if leaves is None or arrives is None else arrives - leaves
-        made.append(
-            told if told is not None and told > 0 else max(1, int(city.seconds[city.code(a), city.code(b)]))
+        scheduled = None if leaves is None or arrives is None else arrives - leaves
+        seconds.append(
+            scheduled
+            if scheduled is not None and scheduled > 0
+            else max(1, int(city.seconds[city.code(a), city.code(b)]))
         )
-    return tuple(made)
+    return tuple(seconds)

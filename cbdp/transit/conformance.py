@@ -51,19 +51,19 @@ def check_plugin(kind: str, plugin: Any, *, seconds: float = 60.0) -> list[Check
     >>> all(check.passed for check in check_plugin("modes", ModeRule()))
     True
     """
-    made: list[Check] = []
+    checks: list[Check] = []
     for name, check in _checks_of_kind(kind, plugins.get(kind, plugin), seconds):
         try:
             reason = check()
         except CbdpError as failure:
             reason = str(failure)
             hangs = isinstance(failure, PluginError) and failure.rule == "time"
-            made.append(Check(name, passed=False, reason=reason))
+            checks.append(Check(name, passed=False, reason=reason))
             if hangs:  # it would hang in every other check too
-                return made
+                return checks
             continue
-        made.append(Check(name, not reason, reason))
-    return made
+        checks.append(Check(name, not reason, reason))
+    return checks
 
 
 def conforms(checks: list[Check]) -> bool:

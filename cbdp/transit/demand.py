@@ -1,7 +1,7 @@
 """Riders: trips with a second of departure, and the shuttle legs of their itineraries.
 
 Counts tell the period of a trip, not its second. The k-th trip of a trip type leaves at a second of its period that depends
-on the seed, the type and k alone (uniform, by a 64-bit mixing function). So two data sets that share trips also share their
+on the seed, the type and k alone (uniform, by the mixing function of splitmix64). So two data sets that share trips also share their
 seconds: what differs between them is the demand and not the draw.
 """
 
@@ -22,7 +22,7 @@ from cbdp.rounding import ROUNDINGS
 from cbdp.transit.city import City
 from cbdp.transit.modes import Itineraries, codes_of, period_edges
 
-SPREADS = ("random", "even")
+SPREADS = ("random", "even")  # how departures are placed inside a period
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,20 +137,20 @@ def _whole_counts(universe: Universe, index: NDArray[Any], value: NDArray[Any]) 
 
 
 def _uniform(seed: int, first: Ints, second: Ints) -> NDArray[np.float64]:
-    """Numbers in [0, 1) made of integers by splitmix64: the same on every machine."""
+    """Numbers in [0, 1) made of integers by splitmix64 (Steele, Lea and Flood, 2014): the same on every machine."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"invalid seed {seed!r}: give a whole number of at least 0")
     word = _mix(_mix(np.uint64(seed) + np.zeros(len(first), dtype=np.uint64)) ^ first.astype(np.uint64))
     word = _mix(word ^ second.astype(np.uint64))
-    made: NDArray[np.float64] = (word >> np.uint64(11)).astype(np.float64) / 2.0**53
-    return made
+    uniform: NDArray[np.float64] = (word >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return uniform
 
 
 def _mix(word: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    made = word + np.uint64(0x9E3779B97F4A7C15)  # wraps, as it should
-    made = (made ^ (made >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    made = (made ^ (made >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return made ^ (made >> np.uint64(31))
+    mixed = word + np.uint64(0x9E3779B97F4A7C15)  # wraps, as it should
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,10 +185,10 @@ class Legs:
     @property
     def next(self) -> Ints:
         """For each leg the one that waits for it, −1 for none."""
-        made = np.full(len(self), -1, dtype=np.int64)
+        followers = np.full(len(self), -1, dtype=np.int64)
         later = np.flatnonzero(self.follows >= 0)
-        made[self.follows[later]] = later
-        return made
+        followers[self.follows[later]] = later
+        return followers
 
 
 def legs_of(trips: Trips, modes: Itineraries) -> Legs:

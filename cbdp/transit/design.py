@@ -1,4 +1,4 @@
-"""Hub-and-shuttle network design: which arcs between hubs get frequent buses (after Maheo, Kilby and Van Hentenryck).
+"""Hub-and-shuttle network design: which arcs between hubs get frequent buses (after Maheo, Kilby and Van Hentenryck, 2019).
 
 An open arc costs its buses. A trip costs its seconds and its shuttle kilometres: by shuttle all the way, or by a shuttle to a
 hub, buses along open arcs, and a shuttle from a hub. Every hub has as many open arcs in as out (weak connectivity), so that
@@ -140,8 +140,8 @@ def arc_cost(city: City, costs: Costs, a: int, b: int) -> float:
 
 
 def shuttle_cost(city: City, costs: Costs) -> Floats:
-    made: Floats = city.seconds * costs.value_of_time + city.metres / 1000 * costs.shuttle_km
-    return made
+    cost: Floats = city.seconds * costs.value_of_time + city.metres / 1000 * costs.shuttle_km
+    return cost
 
 
 def ride_cost(city: City, costs: Costs, a: int, b: int) -> float:
@@ -226,15 +226,15 @@ class _Program:
 
     def _routes(self) -> list[tuple[int, int, frozenset[int], float]]:
         """Ways by bus: first and last hub, arcs, and the cost of the rides to a rider."""
-        found = []
+        routes = []
         price = {(a, b): ride_cost(self.city, self.costs, self.hubs[a], self.hubs[b]) for a, b in self.arcs}
         for rides in range(1, min(self.costs.most_rides, len(self.hubs) - 1) + 1):
             for way in permutations(range(len(self.hubs)), rides + 1):
                 arcs = list(pairwise(way))
-                found.append(
+                routes.append(
                     (way[0], way[-1], frozenset(self.number[a] for a in arcs), sum(price[a] for a in arcs))
                 )
-        return found
+        return routes
 
     def _paths(self, demand: Demand) -> tuple[Floats, list[list[tuple[float, frozenset[int]]]]]:
         """The cost of each trip by shuttle alone, and its paths that may be taken: saving and arcs of each."""
@@ -243,7 +243,7 @@ class _Program:
         first = np.array([r[0] for r in self.routes])
         last = np.array([r[1] for r in self.routes])
         rides = np.array([r[3] for r in self.routes])
-        made = []
+        by_trip = []
         for t in range(len(demand.trips)):
             ends = shuttle[demand.origin[t], hubs][first] + shuttle[hubs, demand.destination[t]][last]
             saving = direct[t] - ends - rides
@@ -253,8 +253,8 @@ class _Program:
                 arcs = self.routes[int(p)][2]
                 if not any(other <= arcs for _, other in kept):
                     kept.append((float(saving[p]), arcs))
-            made.append(kept)
-        return direct, made
+            by_trip.append(kept)
+        return direct, by_trip
 
     def solve(self, time_limit: float, gap: float) -> tuple[Floats, float, str]:
         """Which arcs are open (above ½), a proven lower bound of the cost, and how the search ended."""
@@ -262,7 +262,7 @@ class _Program:
 
         arcs = len(self.arcs)
         cost, table, lower, upper = self._program()
-        found = milp(
+        solution = milp(
             cost,
             constraints=LinearConstraint(table, lower, upper),
             bounds=Bounds(0, 1),
@@ -270,10 +270,12 @@ class _Program:
             options={"time_limit": time_limit, "mip_rel_gap": gap},
         )
         constant = float(self.weights @ self.direct)
-        bound = constant + (float(found.mip_dual_bound) if found.mip_dual_bound is not None else -np.inf)
-        if found.x is None:  # opening nothing is always possible
-            return np.zeros(arcs), bound, f"no network found: {found.message}"
-        return found.x[:arcs], bound, "optimal" if found.status == 0 else f"stopped: {found.message}"
+        bound = constant + (
+            float(solution.mip_dual_bound) if solution.mip_dual_bound is not None else -np.inf
+        )
+        if solution.x is None:  # opening nothing is always possible
+            return np.zeros(arcs), bound, f"no network found: {solution.message}"
+        return solution.x[:arcs], bound, "optimal" if solution.status == 0 else f"stopped: {solution.message}"
 
     def _program(self) -> tuple[Floats, Any, Floats, Floats]:
         """Cost of every variable (arcs, then paths), the constraints as a sparse table, and their limits."""

@@ -1,4 +1,9 @@
-"""What a dispatcher is told and what it answers: the state of the service now, and a shuttle's new plan."""
+"""Real-time dispatching: what a dispatcher sees and decides, the built-in one, and the engine that runs any by the rules.
+
+A dispatcher sees the state of the service now and answers with a shuttle's new plan. The built-in one is cheapest insertion, as in the
+dial-a-ride literature (Jaw, Odoni, Psaraftis and Wilson, 1986). The engine (`operate`) keeps the time, moves the shuttles, checks every
+plan by the rules of `cbdp.transit.simulator` and computes what is reported; a dispatcher only proposes.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ Task = tuple[int, bool]  # a leg, and whether it is dropped off (or picked up)
 
 
 @dataclass(frozen=True)
-class KnownLeg:
+class ActiveLeg:
     """A leg that was released and is not yet served. `pickup` is −1 until the rider is on board."""
 
     origin: int
@@ -67,7 +72,7 @@ class State:
     operations: Operations
     hop: Ints = field(repr=False)
     shuttles: tuple[ShuttleState, ...] = field(repr=False)
-    legs: Mapping[int, KnownLeg] = field(repr=False)
+    legs: Mapping[int, ActiveLeg] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -85,24 +90,24 @@ class Decision:
 
 def stop_of(state: State, task: Task) -> int:
     """The stop at which a task happens."""
-    known = state.legs[task[0]]
-    return known.destination if task[1] else known.origin
+    leg = state.legs[task[0]]
+    return leg.destination if task[1] else leg.origin
 
 
 def due_times(state: State, shuttle: ShuttleState, plan: Sequence[Task]) -> list[int]:
     """When each task of a plan of this shuttle happens."""
-    made: list[int] = []
+    due: list[int] = []
     for j, task in enumerate(plan):
         if j:
-            made.append(made[-1] + int(state.hop[stop_of(state, plan[j - 1]), stop_of(state, task)]))
+            due.append(due[-1] + int(state.hop[stop_of(state, plan[j - 1]), stop_of(state, task)]))
         elif shuttle.plan:
-            made.append(shuttle.next_at)
+            due.append(shuttle.next_at)
         else:
-            made.append(state.now + int(state.hop[shuttle.stop, stop_of(state, task)]))
-    return made
+            due.append(state.now + int(state.hop[shuttle.stop, stop_of(state, task)]))
+    return due
 
 
-# The built-in dispatcher: the simulator's own choice, made from the state that every dispatcher is given.
+# The built-in dispatcher: the simulator's own choice
 
 
 @dataclass(frozen=True)
@@ -138,19 +143,19 @@ class CheapestInsertion:
 
 
 class _LegArrays:
-    """The known legs as the arrays that the compiled search takes."""
+    """The active legs as the arrays that the compiled search takes."""
 
     def __init__(self, state: State) -> None:
-        known = list(state.legs.values())
+        legs = list(state.legs.values())
         self.state, self.number = state, {leg: k for k, leg in enumerate(state.legs)}
         self.origin, self.destination, self.release, self.pickup = (
-            _as_int64(getattr(k, name) for k in known)
+            _as_int64(getattr(k, name) for k in legs)
             for name in ("origin", "destination", "release", "pickup")
         )
         rules = state.operations
         self.longest = rules.longest_ride(state.hop[self.origin, self.destination])
         self.weight = _as_int64((rules.drive_weight, rules.wait_weight, rules.ride_weight))
-        self.slot = np.zeros(len(known), np.int64)
+        self.slot = np.zeros(len(legs), np.int64)
         self.back = np.ascontiguousarray(state.hop.T)
 
     def cheapest(self, v: int, leg: int, best: int) -> Any:
@@ -172,7 +177,7 @@ def _as_int64(values: Any) -> Ints:
     return np.array(list(values), dtype=np.int64)
 
 
-# Does a dispatcher's decision keep the rules of `cbdp.transit.simulator`? A broken one is a `PluginError` with its name.
+# The rules of `cbdp.transit.simulator`: a broken one is a `PluginError` with its name
 
 
 RuleError = Callable[[str, str], PluginError]  # from a rule and what is wrong
@@ -223,10 +228,10 @@ def _check_tasks(
         raise broken(
             "movement", "the shuttle is on its way to its next stop, but the plan begins with another task"
         )
-    wanted = {*shuttle.plan, (leg, False), (leg, True)}
-    if missing := sorted(wanted - set(plan)):
+    expected = {*shuttle.plan, (leg, False), (leg, True)}
+    if missing := sorted(expected - set(plan)):
         raise broken("riders", f"the plan leaves out {_task_words(missing[0])}")
-    if extra := sorted(set(plan) - wanted):
+    if extra := sorted(set(plan) - expected):
         raise broken("riders", f"the plan has {_task_words(extra[0])}, which is not this shuttle's")
     if len(set(plan)) < len(plan):
         raise broken("precedence", "the plan has a task twice")
@@ -256,21 +261,21 @@ def _check_rides(
     rules = state.operations
     boarded = {q: k.pickup for q, k in state.legs.items() if (q, True) in shuttle.plan and k.pickup >= 0}
     for (q, drops), at in zip(plan, due, strict=True):
-        known = state.legs[q]
+        leg = state.legs[q]
         if not drops:
             boarded[q] = at
             if len(boarded) > rules.capacity:
                 raise broken("capacity", f"{len(boarded)} riders at {at}, the shuttle holds {rules.capacity}")
-            if at - known.release > rules.patience:
+            if at - leg.release > rules.patience:
                 raise broken(
                     "patience",
-                    f"leg {q} would wait {at - known.release} s: at most {rules.patience} s are allowed",
+                    f"leg {q} would wait {at - leg.release} s: at most {rules.patience} s are allowed",
                 )
             continue
         if q not in boarded:
             raise broken("precedence", f"leg {q} is dropped off before it is picked up")
         lasted = at - boarded.pop(q)
-        most = int(rules.longest_ride(state.hop[known.origin, known.destination]))
+        most = int(rules.longest_ride(state.hop[leg.origin, leg.destination]))
         if lasted > most:
             raise broken("ride", f"leg {q} would be on board for {lasted} s: at most {most} s are allowed")
 
@@ -279,10 +284,9 @@ def _task_words(task: Task) -> str:
     return f"the {'drop-off' if task[1] else 'pick-up'} of leg {task[0]}"
 
 
-# The engine that runs a dispatcher by the rules of `cbdp.transit.simulator`.
+# The engine
 #
-# The engine keeps the time, moves the shuttles, checks every plan and computes what is reported; a dispatcher only proposes. It
-# hears of a leg when it is released and not before. With the built-in dispatcher the engine writes the simulator's log, slowly.
+# A dispatcher hears of a leg when it is released and not before. With the built-in one the engine writes the simulator's log, slowly.
 
 
 Event = tuple[int, int, int]  # second, kind (a release before an arrival), leg or shuttle
@@ -322,7 +326,7 @@ class _Engine:
         zone = np.repeat(np.arange(len(city.zones)), fleet.shuttles)
         starts = fleet.starts(city)
         self.shuttles = [ShuttleState(int(z), int(s)) for z, s in zip(zone, starts, strict=True)]
-        self.known: dict[int, KnownLeg] = {}
+        self.active: dict[int, ActiveLeg] = {}
         self.release, self.pickup, self.drop, self.shuttle = (
             np.full(len(legs), -1, np.int64) for _ in range(4)
         )
@@ -336,21 +340,21 @@ class _Engine:
         heapq.heapify(events)
         while events:
             now, kind, number = heapq.heappop(events)
-            made = self._released(number, now, decide) if kind == 0 else self._arrived(number, now)
-            for event in made:
+            follow_ups = self._released(number, now, decide) if kind == 0 else self._arrived(number, now)
+            for event in follow_ups:
                 heapq.heappush(events, event)
 
     def _released(self, leg: int, now: int, decide: Callable[[State, int], Decision | None]) -> list[Event]:
         legs = self.legs
         origin = int(legs.origin[leg])
         self.release[leg] = now
-        self.known[leg] = KnownLeg(origin, int(legs.destination[leg]), int(legs.zone[leg]), now)
+        self.active[leg] = ActiveLeg(origin, int(legs.destination[leg]), int(legs.zone[leg]), now)
         self.log.append((now, RELEASED, -1, leg, origin))
-        state = State(now, self.city, self.rules, self.hop, tuple(self.shuttles), dict(self.known))
+        state = State(now, self.city, self.rules, self.hop, tuple(self.shuttles), dict(self.active))
         decision = decide(state, leg)
         if decision is None:
             self.log.append((now, REFUSED, -1, leg, origin))
-            del self.known[leg]
+            del self.active[leg]
             return []
         plan = check_decision(state, leg, decision)
         v = int(decision.shuttle)
@@ -378,26 +382,26 @@ class _Engine:
         shuttle = self.shuttles[v]
         plan = list(shuttle.plan)
 
-        def place(task: Task) -> int:
+        def stop_of_task(task: Task) -> int:
             return int((self.legs.destination if task[1] else self.legs.origin)[task[0]])
 
-        here = place(plan[0])
+        here = stop_of_task(plan[0])
         if here != shuttle.stop:
             self.log.append((now, ARRIVES, v, -1, here))
         events = []
-        while plan and place(plan[0]) == here:
+        while plan and stop_of_task(plan[0]) == here:
             leg, drops = plan.pop(0)
             self.log.append((now, DROPPED_OFF if drops else PICKED_UP, v, leg, here))
             if drops:
                 self.drop[leg] = now
-                del self.known[leg]
+                del self.active[leg]
                 later = int(self.follower[leg])
                 if later >= 0:
                     events.append((bus_arrival(self.legs, later, now), 0, later))
             else:
                 self.pickup[leg] = now
-                was = self.known[leg]
-                self.known[leg] = KnownLeg(was.origin, was.destination, was.zone, was.release, now)
+                was = self.active[leg]
+                self.active[leg] = ActiveLeg(was.origin, was.destination, was.zone, was.release, now)
         self.shuttles[v] = ShuttleState(shuttle.zone, here, tuple(plan), -1)
         begun = self.busy[v][-1][0]
         self.busy[v][-1] = begun, now

@@ -14,6 +14,8 @@ about smaller ones, and bisection alone is not enough. Our rule:
 
 So all zones serve when they run together, and no zone can do with 1 to `window` shuttles fewer, either by itself with the
 releases of that run or together with the others. Nothing is random: the same trips give the same fleet.
+
+A reference without shared rides stands at the end: the minimum fleet by a path cover (`path_cover`).
 """
 
 from __future__ import annotations
@@ -42,8 +44,8 @@ from cbdp.transit.simulator import (
 )
 
 MIN_LEGS_PER_PERIOD = 20  # legs: the mean wait of fewer, in one zone and period, says nothing
-EXPECTED_FIRST_WAIT_SECONDS = 120  # seconds, of a first leg, before anything is simulated
-ROUNDS_OF_SEARCH = 2
+EXPECTED_FIRST_WAIT_SECONDS = 120  # of a first leg, before anything is simulated
+ROUNDS_OF_SEARCH = 2  # of sizing all zones by themselves, before they are mended together
 COARSE_STEP_DIVISOR = 25  # the first sizes, on expected releases, may be off by one part in this many
 
 
@@ -170,12 +172,12 @@ def smallest_feasible_size(
     >>> smallest_feasible_size(lambda n: n in sizes or n > 12, start=20, most=100, window=3)
     5
     """
-    known: dict[int, bool] = {}
+    answers: dict[int, bool] = {}
 
     def ask(n: int) -> bool:
-        if n not in known:
-            known[n] = good(n)
-        return known[n]
+        if n not in answers:
+            answers[n] = good(n)
+        return answers[n]
 
     low, high = 0, max(1, min(start, most))
     while not ask(high):
@@ -197,14 +199,14 @@ def smallest_feasible_size(
     return _descend(ask, high, 1, window)
 
 
-def _descend(good: Callable[[int], bool], found: int, least: int, window: int | None) -> int:
+def _descend(good: Callable[[int], bool], smallest: int, least: int, window: int | None) -> int:
     """From a good size, the smallest below which `window` sizes in a row fail."""
-    below = found - 1
-    while below >= max(least, found - (found if window is None else window)):
+    below = smallest - 1
+    while below >= max(least, smallest - (smallest if window is None else window)):
         if good(below):
-            found = below
+            smallest = below
         below -= 1
-    return found
+    return smallest
 
 
 class _Search:
@@ -253,33 +255,35 @@ class _Search:
         most = self.sizer.most_shuttles
         if guess is None:
             start = self.first_guess(zone)
-            found = smallest_feasible_size(
+            shuttles = smallest_feasible_size(
                 good, start, most, 0, step=1 + start // 8, apart=1 + start // COARSE_STEP_DIVISOR
             )
         else:
-            found = smallest_feasible_size(good, guess.shuttles[zone], most, self.sizer.window)
-        if found is None:
+            shuttles = smallest_feasible_size(good, guess.shuttles[zone], most, self.sizer.window)
+        if shuttles is None:
             raise _NoFleetError(
                 f"zone {self.city.zones[zone]!r} is not served by {self.sizer.most_shuttles:,} shuttles"
             )
-        return found
+        return shuttles
 
     def alone(self, zone: int, release: Ints) -> Callable[[int], bool]:
         """A test whether a zone serves by itself with a number of shuttles."""
-        mine = legs_subset(self.legs, self.legs.zone == zone, release)
+        zone_legs = legs_subset(self.legs, self.legs.zone == zone, release)
 
         def good(n: int) -> bool:
             self.clock()
             fleet = Fleet(tuple(n if z == zone else 0 for z in range(self.zones)))
-            found = simulate_within_budget(self.city, fleet, mine, self.operations, wait_budget=self.budget)
-            return not found.stopped and self.serving(found)[zone]
+            service = simulate_within_budget(
+                self.city, fleet, zone_legs, self.operations, wait_budget=self.budget
+            )
+            return not service.stopped and self.serving(service)[zone]
 
         return good
 
     def first_guess(self, zone: int) -> int:
         """As many shuttles as would be busy all the time with three riders each: rather too many than too few."""
-        mine, hours = self.legs.zone == zone, self.legs.hours
-        direct = self.operations.hop(self.city)[self.legs.origin[mine], self.legs.destination[mine]]
+        in_zone, hours = self.legs.zone == zone, self.legs.hours
+        direct = self.operations.hop(self.city)[self.legs.origin[in_zone], self.legs.destination[in_zone]]
         return 1 + int(direct.sum()) // (3 * max(1, hours[1] - hours[0]))
 
     def clock(self) -> None:
@@ -297,8 +301,8 @@ class _Search:
         return zones_within_limit(service, self.zones, self.sizer.limit, self.sizer.period)
 
     def good(self, fleet: Fleet) -> bool:
-        found = self.run(fleet, strict=True)
-        return not found.stopped and all(self.serving(found))
+        service = self.run(fleet, strict=True)
+        return not service.stopped and all(self.serving(service))
 
     def grow(self, fleet: Fleet) -> Fleet:
         """Add shuttles to zones that fail when all run together, until none fails."""
@@ -335,15 +339,15 @@ class _Search:
         return with_size(_descend(good, has, min(1, has), self.sizer.window))
 
 
-# A reference without shared rides: the fewest shuttles that serve every leg alone and in time, by minimum path cover.
+# The minimum fleet without shared rides, as a minimum path cover (Vazifeh et al., 2018)
 #
 # Leg j can follow leg i in one shuttle if the drive from i's destination reaches j's origin by j's departure plus the longest
 # wait. These pairs form the shareability graph, which has no cycle since legs are in order of departure. The fewest shuttles
-# are the number of legs less the size of a maximum matching of legs with their followers (Dilworth; Fulkerson), which
-# Hopcroft and Karp's method finds.
+# are the number of legs less the size of a maximum matching of legs with their followers (Dilworth, 1950; Fulkerson, 1956), which
+# the algorithm of Hopcroft and Karp (1973) finds.
 
 
-MAX_PAIRS = 200_000_000
+MAX_PAIRS = 200_000_000  # pairs of legs of one zone: 4 bytes each
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,11 +388,13 @@ def path_cover(city: City, legs: Legs, release: Ints, operations: Operations, *,
     follower = np.full(len(legs), -1, dtype=np.int64)
     shuttles = []
     for zone in range(len(city.zones)):
-        own = np.flatnonzero(legs.zone == zone)
-        own = own[np.argsort(release[own], kind="stable")]
-        start, to = _compatible_pairs(hop, legs.origin[own], legs.destination[own], release[own], wait)
-        match = maximum_matching(start, to, len(own))
-        follower[own] = np.where(match >= 0, own[match], -1) if len(own) else -1
+        members = np.flatnonzero(legs.zone == zone)
+        members = members[np.argsort(release[members], kind="stable")]
+        start, to = _compatible_pairs(
+            hop, legs.origin[members], legs.destination[members], release[members], wait
+        )
+        match = maximum_matching(start, to, len(members))
+        follower[members] = np.where(match >= 0, members[match], -1) if len(members) else -1
         shuttles.append(int((match < 0).sum()))
     return Cover(tuple(shuttles), follower)
 
@@ -410,7 +416,10 @@ def _compatible_pairs(
 
 
 def maximum_matching(start: Ints, to: NDArray[np.int32], right: int) -> Ints:
-    """A maximum matching of a bipartite graph in compressed rows: the right end of each left end, or −1."""
+    """A maximum matching of a bipartite graph in compressed rows: the right end of each left end, or −1.
+
+    The algorithm of Hopcroft and Karp (1973), as `scipy.sparse.csgraph.maximum_bipartite_matching`.
+    """
     match: Ints = _hopcroft_karp(np.asarray(start, dtype=np.int64), np.asarray(to, dtype=np.int32), right)
     return match
 

@@ -1,4 +1,9 @@
-"""Calling code that is not ours: in a thread of its own, with a time limit, and every failure as a `PluginError`."""
+"""Plug-ins that a designer may bring: network designer, fleet sizer, dispatcher, mode choice; and how code that is not ours is called.
+
+A plug-in is any object with the method of its kind; no base class is needed. As a part it also has a `name` and a line `about` it, both
+texts. Network designers, fleet sizers and dispatchers may be external programs instead (`Command`). Every call runs in a thread or a
+process of its own, with a time limit, and every failure is a `PluginError`. What plug-ins answer is checked in `cbdp.transit.plugins`.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +38,86 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+
+# The four kinds
+
+
+@runtime_checkable
+class NetworkDesigner(Protocol):
+    """Chooses which arcs between hubs get buses: a `Design`, or pairs of hubs (as stops).
+
+    >>> from cbdp.transit import DESIGNERS
+    >>> list(DESIGNERS.known())
+    ['path']
+    """
+
+    def design(self, city: City, demand: Demand) -> Design | Sequence[tuple[int, int]]: ...
+
+
+@runtime_checkable
+class FleetSizer(Protocol):
+    """Chooses the number of shuttles of every zone: a `Sizing`, a `Fleet`, or numbers in the order of the zones.
+
+    >>> from cbdp.transit import SIZERS
+    >>> list(SIZERS.known())
+    ['search']
+    """
+
+    def size(self, city: City, legs: Legs, operations: Operations) -> Sizing | Fleet | Sequence[int]: ...
+
+
+@runtime_checkable
+class Dispatcher(Protocol):
+    """Decides which shuttle serves a leg that is released now, and how; None refuses the leg.
+
+    >>> from cbdp.transit import DISPATCHERS
+    >>> list(DISPATCHERS.known())
+    ['cheapest-insertion']
+    """
+
+    def dispatch(self, state: State, leg: int) -> Decision | None: ...
+
+
+@runtime_checkable
+class ModeChoice(Protocol):
+    """Chooses mode and itinerary of every ⟨origin, destination, time⟩. It is given the city and never any demand.
+
+    >>> from cbdp.transit import MODE_CHOICES
+    >>> list(MODE_CHOICES.known())
+    ['rule']
+    """
+
+    def choose(self, city: City) -> Itineraries: ...
+
+
+def with_method(method: str, *, external: bool = True) -> Callable[[Any], Any]:
+    """What `Parts.fits` is for plug-ins: an object with the method, a class that needs no settings, or a `Command`."""
+
+    def fits(candidate: Any) -> Any:
+        plugin = _instantiated(candidate) if isinstance(candidate, type) else candidate
+        if isinstance(plugin, Command):
+            if not external:
+                raise InputError(
+                    "a mode choice cannot be an external command, for it is a function of the city: give a Python object"
+                )
+        elif not callable(getattr(plugin, method, None)):
+            raise InputError(f"{plugin!r} has no method {method!r}: write one, or choose another plug-in")
+        return plugin
+
+    return fits
+
+
+def _instantiated(kind: type) -> Any:
+    try:
+        return kind()
+    except TypeError as failure:
+        raise InputError(
+            f"{kind.__name__} needs settings ({failure}): name an object instead of the class"
+        ) from None
+
+
+# Calls: in one thread, with a time limit
 
 
 class PluginError(CbdpError):
@@ -106,16 +191,16 @@ def attempt(tasks: Mapping[str, Callable[[], T]]) -> dict[str, T | CbdpError]:
     >>> attempt({"one": lambda: 1})
     {'one': 1}
     """
-    found: dict[str, T | CbdpError] = {}
+    results: dict[str, T | CbdpError] = {}
     for name, task in tasks.items():
         try:
-            found[name] = task()
+            results[name] = task()
         except CbdpError as failure:
-            found[name] = failure
-    return found
+            results[name] = failure
+    return results
 
 
-# External programs as plug-ins: what they are given as files, how they are run, and what they answer.
+# External programs
 
 
 COMMAND_PREFIX = "command:"
@@ -171,7 +256,7 @@ class Command:
 
     def _run(self, folder: Path) -> None:
         with (folder / "output.txt").open("wb") as output:
-            process = self._started(folder, output)
+            process = self._start(folder, output)
             try:
                 code = process.wait(self.seconds)
             except subprocess.TimeoutExpired:
@@ -181,13 +266,15 @@ class Command:
             finally:
                 _terminate(process)
         if code:
-            said = (folder / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            messages = (
+                (folder / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            )
             raise PluginError(
                 "crash",
-                f"{self.program!r} ended with code {code}: {said[-1] if said else 'it printed nothing'}",
+                f"{self.program!r} ended with code {code}: {messages[-1] if messages else 'it printed nothing'}",
             )
 
-    def _started(self, folder: Path, output: Any) -> subprocess.Popen[bytes]:
+    def _start(self, folder: Path, output: Any) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 [*self.arguments, str(folder)],
@@ -264,83 +351,3 @@ def _parquet(path: Path, table: Mapping[str, Any]) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table(dict(table)), path)
-
-
-# The four kinds of plug-ins that a designer may bring: network designer, fleet sizer, dispatcher, mode choice.
-#
-# A plug-in is any object with the method of its kind; no base class is needed. As a part it also has a `name` and a line
-# `about` it, both texts. Network designers, fleet sizers and dispatchers may be external programs instead (`Command`).
-
-
-@runtime_checkable
-class NetworkDesigner(Protocol):
-    """Chooses which arcs between hubs get buses: a `Design`, or pairs of hubs (as stops).
-
-    >>> from cbdp.transit import DESIGNERS
-    >>> list(DESIGNERS.known())
-    ['path']
-    """
-
-    def design(self, city: City, demand: Demand) -> Design | Sequence[tuple[int, int]]: ...
-
-
-@runtime_checkable
-class FleetSizer(Protocol):
-    """Chooses the number of shuttles of every zone: a `Sizing`, a `Fleet`, or numbers in the order of the zones.
-
-    >>> from cbdp.transit import SIZERS
-    >>> list(SIZERS.known())
-    ['search']
-    """
-
-    def size(self, city: City, legs: Legs, operations: Operations) -> Sizing | Fleet | Sequence[int]: ...
-
-
-@runtime_checkable
-class Dispatcher(Protocol):
-    """Decides which shuttle serves a leg that is released now, and how; None refuses the leg.
-
-    >>> from cbdp.transit import DISPATCHERS
-    >>> list(DISPATCHERS.known())
-    ['cheapest-insertion']
-    """
-
-    def dispatch(self, state: State, leg: int) -> Decision | None: ...
-
-
-@runtime_checkable
-class ModeChoice(Protocol):
-    """Chooses mode and itinerary of every ⟨origin, destination, time⟩. It is given the city and never any demand.
-
-    >>> from cbdp.transit import MODE_CHOICES
-    >>> list(MODE_CHOICES.known())
-    ['rule']
-    """
-
-    def choose(self, city: City) -> Itineraries: ...
-
-
-def with_method(method: str, *, external: bool = True) -> Callable[[Any], Any]:
-    """What `Parts.fits` is for plug-ins: an object with the method, a class that needs no settings, or a `Command`."""
-
-    def fits(given: Any) -> Any:
-        plugin = _instantiated(given) if isinstance(given, type) else given
-        if isinstance(plugin, Command):
-            if not external:
-                raise InputError(
-                    "a mode choice cannot be an external command, for it is a function of the city: give a Python object"
-                )
-        elif not callable(getattr(plugin, method, None)):
-            raise InputError(f"{plugin!r} has no method {method!r}: write one, or choose another plug-in")
-        return plugin
-
-    return fits
-
-
-def _instantiated(kind: type) -> Any:
-    try:
-        return kind()
-    except TypeError as failure:
-        raise InputError(
-            f"{kind.__name__} needs settings ({failure}): name an object instead of the class"
-        ) from None

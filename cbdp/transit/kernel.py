@@ -1,6 +1,7 @@
-"""The compiled heart of the simulator: inserting a leg into a plan, and the loop over events.
+"""The compiled part of the simulator: inserting a leg into a plan, and the loop over events.
 
-The rules are in `cbdp.transit.simulator`. A task is 2 · leg for a pick-up and 2 · leg + 1 for a drop-off.
+Insertion is exhaustive over the places of pick-up and drop-off, as in dial-a-ride heuristics (Jaw, Odoni, Psaraftis and Wilson, 1986);
+bounds from the triangle inequality cut it short. The rules are in `cbdp.transit.simulator`. A task is 2 · leg for a pick-up and 2 · leg + 1 for a drop-off.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def union_lengths(shuttle: Any, begin: Any, end: Any, wanted: Any) -> Any:
+def union_lengths(shuttle: Any, begin: Any, end: Any, selected: Any) -> Any:
     """The length of the union of intervals of each shuttle, added up; intervals are sorted by shuttle and beginning."""
     total, current, until = 0, -1, 0
     for i in range(len(shuttle)):
-        if not wanted[shuttle[i]]:
+        if not selected[shuttle[i]]:
             continue
         if shuttle[i] != current:
             current, until = shuttle[i], begin[i]
@@ -100,9 +101,9 @@ def cheapest_insertion(  # noqa: PLR0915 - split, its loops could not stop each 
     and drop-offs, and only a way that would be cheaper is checked rider by rider.
     """
     s, d = origin[leg], destination[leg]
-    found_p, found_r = -1, -1
+    best_p, best_r = -1, -1
     if count + 2 > max_tasks:
-        return best, found_p, found_r
+        return best, best_p, best_r
     ends = due[v, count - 1] if count else now
     drive, wait, ride, straight = weight[0], weight[1], weight[2], hop[s, d]
     picks_left, on_board = (count - load) // 2, load  # from p on; before p
@@ -171,8 +172,8 @@ def cheapest_insertion(  # noqa: PLR0915 - split, its loops could not stop each 
                 if not fits:
                     break
             if fits:
-                best, found_p, found_r = cost, p, r
-    return best, found_p, found_r
+                best, best_p, best_r = cost, p, r
+    return best, best_p, best_r
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -189,12 +190,12 @@ def _nearest_shuttle(
     soon: Any,
 ) -> Any:
     """Set `soon` to when each shuttle could be at a stop; return the shuttle that is there first (−1: there is none)."""
-    found, soonest = -1, np.int64(1) << 60
+    nearest, soonest = -1, np.int64(1) << 60
     for v in range(begin, end):
         soon[v] = due[v, 0] + back[to, stop[v, 0]] if count[v] else now + back[to, place[v]]
         if soon[v] < soonest:
-            found, soonest = v, soon[v]
-    return found
+            nearest, soonest = v, soon[v]
+    return nearest
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -243,7 +244,7 @@ def run_events(  # noqa: PLR0915 - one loop over events; its parts would share t
     origin: Any,
     destination: Any,
     zone: Any,
-    given: Any,
+    first_release: Any,
     follower: Any,
     path: Any,
     timetable: Any,
@@ -258,7 +259,7 @@ def run_events(  # noqa: PLR0915 - one loop over events; its parts would share t
     logging: Any,
 ) -> Any:
     shuttles, legs = len(starts), len(origin)
-    release, pickup = given.copy(), np.full(legs, -1, np.int64)
+    release, pickup = first_release.copy(), np.full(legs, -1, np.int64)
     drop, shuttle = np.full(legs, -1, np.int64), np.full(legs, -1, np.int64)
     way, carrying, working = (
         np.zeros(shuttles, np.int64),
@@ -275,8 +276,8 @@ def run_events(  # noqa: PLR0915 - one loop over events; its parts would share t
     n = 0
     heap, size = np.zeros(2 * legs + shuttles + 1, np.int64), 0
     for leg in range(legs):
-        if given[leg] >= 0:
-            size = _heap_push(heap, size, given[leg] << 32 | leg)
+        if first_release[leg] >= 0:
+            size = _heap_push(heap, size, first_release[leg] << 32 | leg)
     stopped = False
     while size and not stopped:
         key, size = _heap_pop(heap, size)

@@ -30,8 +30,8 @@ from cbdp.features import Universe
 from cbdp.transit.city import City, Line
 from cbdp_features.calendar import SECONDS_PER_DAY
 
-MAX_RIDES = 3
-UNREACHABLE = np.int64(2**40)
+MAX_RIDES = 3  # buses of one trip
+UNREACHABLE = np.int64(2**40)  # seconds: more than any way takes, and sums of two do not overflow
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class ModeRule:
         """Mode and itinerary of every pair at every time."""
         slots = sorted({0, *(line.hours[0] for line in city.lines), *(line.hours[1] for line in city.lines)})
         slots = [s for s in slots if s == 0 or s < SECONDS_PER_DAY]
-        made = [_pairs(city, self, [n for n in city.lines if n.hours[0] <= s < n.hours[1]]) for s in slots]
-        return _join(slots, made)
+        by_slot = [_pairs(city, self, [n for n in city.lines if n.hours[0] <= s < n.hours[1]]) for s in slots]
+        return _stack_slots(slots, by_slot)
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,14 @@ class Itineraries:
 
 def codes_of(city: City, universe: Universe, end: str) -> Ints:
     """The city's stop of every value of a dimension."""
-    place = {n: i for i, n in enumerate(city.names)}
+    position = {n: i for i, n in enumerate(city.names)}
     values = [str(v) for v in universe.dimension(end).values]
     for value in values:
-        if value not in place:
+        if value not in position:
             raise InputError(
                 f"the {end} {value!r} of the universe is not a stop of the city: use the same names in both"
             )
-    return np.array([place[v] for v in values], dtype=np.int64)
+    return np.array([position[v] for v in values], dtype=np.int64)
 
 
 def period_edges(universe: Universe) -> Ints:
@@ -192,8 +192,8 @@ def _buses(city: City, lines: Sequence[Line]) -> _Buses:
             cost[k, better, ride.alight] = before[better] + price
             last[k][better, ride.alight] = index
     fewest = np.argmin(cost, axis=0) + 1
-    found = np.min(cost, axis=0) < UNREACHABLE
-    return _Buses(rides, hubs, tuple(last), np.where(found, fewest, 0).astype(np.int64))
+    reachable = np.min(cost, axis=0) < UNREACHABLE
+    return _Buses(rides, hubs, tuple(last), np.where(reachable, fewest, 0).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,25 +268,25 @@ def _paths(buses: _Buses, near: Ints, used: NDArray[np.bool_]) -> tuple[Ints, tu
     """A number for the buses between the nearest hubs of every pair, and the rides that each number stands for."""
     count = len(buses.hubs)
     pair = near[:, None] * count + near
-    wanted = np.unique(pair[used])
+    pairs = np.unique(pair[used])
     number = np.full(count * count, -1, dtype=np.int64)
-    number[wanted] = np.arange(len(wanted))
-    paths = tuple(buses.path(int(p) // count, int(buses.hubs[int(p) % count])) for p in wanted)
+    number[pairs] = np.arange(len(pairs))
+    paths = tuple(buses.path(int(p) // count, int(buses.hubs[int(p) % count])) for p in pairs)
     return np.where(used, number[pair], -1), paths
 
 
-def _join(slots: Sequence[int], made: Sequence[_Pairs]) -> Itineraries:
+def _stack_slots(slots: Sequence[int], by_slot: Sequence[_Pairs]) -> Itineraries:
     """One table for all slots, with the labels in alphabetical order."""
-    labels = tuple(sorted({str(v) for m in made for v in np.unique(m.label.astype(str))}))
-    place = {label: k for k, label in enumerate(labels)}
-    code = np.vectorize(place.__getitem__, otypes=[np.int64])
-    before = np.cumsum([0, *(len(m.paths) for m in made)])
-    path = [np.where(m.path >= 0, m.path + b, -1) for m, b in zip(made, before[:-1], strict=True)]
+    labels = tuple(sorted({str(v) for m in by_slot for v in np.unique(m.label.astype(str))}))
+    code_of = {label: k for k, label in enumerate(labels)}
+    code = np.vectorize(code_of.__getitem__, otypes=[np.int64])
+    before = np.cumsum([0, *(len(m.paths) for m in by_slot)])
+    path = [np.where(m.path >= 0, m.path + b, -1) for m, b in zip(by_slot, before[:-1], strict=True)]
     names = ("access", "egress", "first_zone", "last_zone")
-    tables = {name: np.stack([getattr(m, name) for m in made]) for name in names}
-    tables |= {"mode": np.stack([code(m.label) for m in made]), "path": np.stack(path)}
+    tables = {name: np.stack([getattr(m, name) for m in by_slot]) for name in names}
+    tables |= {"mode": np.stack([code(m.label) for m in by_slot]), "path": np.stack(path)}
     for array in tables.values():
         array.setflags(write=False)
     return Itineraries(
-        np.array(slots, dtype=np.int64), labels, **tables, paths=tuple(p for m in made for p in m.paths)
+        np.array(slots, dtype=np.int64), labels, **tables, paths=tuple(p for m in by_slot for p in m.paths)
     )

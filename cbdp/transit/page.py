@@ -18,7 +18,7 @@ from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, 
 from cbdp_features.calendar import clock_time
 
 MAX_HOPS = 120_000  # about 14 bytes each, so that the page stays below 3 MB
-MAX_WAYS = 600
+MAX_WAYS = 600  # pairs of stops that are drawn as often driven: more would hide the map
 SECONDS_PER_MINUTE = 60
 COLUMNS = {
     "shuttles": "Shuttles", "legs": "Rides", "unserved": "Unserved", "wait": "Mean wait", "wait95": "95 % wait at most",
@@ -53,18 +53,18 @@ def build(
     """
     if service.log is None:
         raise InputError("the run has no log to draw: simulate with log=True")
-    found = figures(service, city)
-    moved = hops(city, service, operations or Operations())
-    data = picture(city, service, moved)
+    by_zone = figures(service, city)
+    drives = hops(city, service, operations or Operations())
+    data = picture(city, service, drives)
     begin, end = (clock_time(s, seconds=False) for s in service.legs.hours)
     lead = f"{service.fleet.total:,} shuttles, {len(service.legs):,} rides of riders who set out between {begin} and {end}."
     body = join(
         internal_banner() if internal else None,
-        tag("header", tag("h1", "Shuttle service"), tag("p", lead, class_="lead"), tag("p", about) if about else None, _tiles(found["total"])),
+        tag("header", tag("h1", "Shuttle service"), tag("p", lead, class_="lead"), tag("p", about) if about else None, _tiles(by_zone["total"])),
         tag(
             "main",
             tag("section", tag("h2", "On the map"), _map(city, data), id="map"),
-            tag("section", tag("h2", "By zone"), _table(city, found, demand or {}), id="zones"),
+            tag("section", tag("h2", "By zone"), _table(city, by_zone, demand or {}), id="zones"),
         ),
         tag("footer", tag("p", INTERNAL_WARNING if internal else "Made by cbdp. Opening this page sends no request.")),
     )  # fmt: skip
@@ -78,26 +78,26 @@ def hops(city: City, service: Service, operations: Operations) -> list[list[Hop]
     """The drives of every shuttle in order, from the log."""
     takes, at = operations.hop(city), service.fleet.starts(city).tolist()
     load = [0] * len(at)
-    made: list[list[Hop]] = [[] for _ in at]
+    drives: list[list[Hop]] = [[] for _ in at]
     rows: list[list[int]] = [] if service.log is None else service.log.tolist()
     for second, kind, shuttle, _, stop in rows:
         if kind == ARRIVES:
-            made[shuttle].append((second - int(takes[at[shuttle], stop]), second, stop, load[shuttle]))
+            drives[shuttle].append((second - int(takes[at[shuttle], stop]), second, stop, load[shuttle]))
             at[shuttle] = stop
         elif kind == PICKED_UP:
             load[shuttle] += 1
         elif kind == DROPPED_OFF:
             load[shuttle] -= 1
-    return made
+    return drives
 
 
-def picture(city: City, service: Service, moved: list[list[Hop]]) -> dict[str, Any]:
+def picture(city: City, service: Service, drives: list[list[Hop]]) -> dict[str, Any]:
     """All that the page's script draws. Hops count seconds since the hop before: they are many, and this takes less space."""
     zone = np.repeat(np.arange(len(city.zones)), service.fleet.shuttles).tolist()
     starts = service.fleet.starts(city).tolist()
-    begin = min([service.legs.hours[0], *(h[0][0] for h in moved if h)])
-    end = max([service.legs.hours[1], *(h[-1][1] for h in moved if h)])
-    every = max(1, math.ceil(sum(map(len, moved)) / MAX_HOPS))
+    begin = min([service.legs.hours[0], *(h[0][0] for h in drives if h)])
+    end = max([service.legs.hours[1], *(h[-1][1] for h in drives if h)])
+    every = max(1, math.ceil(sum(map(len, drives)) / MAX_HOPS))
     riders = _riders(service, begin, end)
     inside = riders["aboard"][: 1 + (service.legs.hours[1] - begin) // SECONDS_PER_MINUTE]
     return {
@@ -114,27 +114,27 @@ def picture(city: City, service: Service, moved: list[list[Hop]]) -> dict[str, A
         "lines": [[line.name, list(line.stops), line.headway] for line in city.lines],
         "every": every,
         "shuttles": [
-            [v, zone[v], starts[v], _delta_encoded(moved[v], begin)] for v in range(0, len(moved), every)
+            [v, zone[v], starts[v], _delta_encoded(drives[v], begin)] for v in range(0, len(drives), every)
         ],
-        "ways": _ways(moved, starts),
+        "ways": _ways(drives, starts),
         "riders": riders,
     }
 
 
-def _delta_encoded(own: list[Hop], begin: int) -> list[int]:
-    made, since = [], begin
-    for departs, arrives, stop, load in own:
-        made += [departs - since, arrives - departs, stop, load]
+def _delta_encoded(drives: list[Hop], begin: int) -> list[int]:
+    encoded, since = [], begin
+    for departs, arrives, stop, load in drives:
+        encoded += [departs - since, arrives - departs, stop, load]
         since = arrives
-    return made
+    return encoded
 
 
-def _ways(moved: list[list[Hop]], starts: list[int]) -> list[list[int]]:
+def _ways(fleet_drives: list[list[Hop]], starts: list[int]) -> list[list[int]]:
     """The pairs of stops between which shuttles drove most often, in either direction, and how often."""
     often: Counter[tuple[int, int]] = Counter()
-    for own, start in zip(moved, starts, strict=True):
+    for drives, start in zip(fleet_drives, starts, strict=True):
         at = start
-        for _, _, stop, _ in own:
+        for _, _, stop, _ in drives:
             often[min(at, stop), max(at, stop)] += 1
             at = stop
     ranked = sorted(often.items(), key=lambda item: (-item[1], item[0]))
@@ -155,24 +155,24 @@ def _riders(service: Service, begin: int, end: int) -> dict[str, list[int]]:
 
 
 def hull(city: City, zone: int) -> list[list[float]]:
-    """The corners of the convex hull of a zone's stops (Andrew's monotone chain)."""
-    own = np.flatnonzero(city.zone == zone)
-    points = sorted({(round(float(city.x[s]), 3), round(float(city.y[s]), 3)) for s in own})
+    """The corners of the convex hull of a zone's stops (Andrew's monotone chain, 1979)."""
+    stops = np.flatnonzero(city.zone == zone)
+    points = sorted({(round(float(city.x[s]), 3), round(float(city.y[s]), 3)) for s in stops})
     if len(points) < 3:
         return [list(p) for p in points]
     return [list(p) for p in (*_half_hull(points)[:-1], *_half_hull(points[::-1])[:-1])]
 
 
 def _half_hull(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    made: list[tuple[float, float]] = []
+    chain: list[tuple[float, float]] = []
     for x, y in points:
-        while len(made) > 1:
-            (ax, ay), (bx, by) = made[-2:]
+        while len(chain) > 1:
+            (ax, ay), (bx, by) = chain[-2:]
             if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0:
                 break
-            made.pop()
-        made.append((x, y))
-    return made
+            chain.pop()
+        chain.append((x, y))
+    return chain
 
 
 # What is written
@@ -205,13 +205,13 @@ def _figure_text(name: str, row: Mapping[str, float]) -> str:
     return f"{value:,.1f}" if name == "occupancy" else f"{value:,.0f}"
 
 
-def _table(city: City, found: Mapping[str, Mapping[str, float]], demand: Mapping[str, ZoneDemand]) -> Html:
+def _table(city: City, by_zone: Mapping[str, Mapping[str, float]], demand: Mapping[str, ZoneDemand]) -> Html:
     head = ["Zone", *(["Trips from here", "90 % interval"] if demand else []), *COLUMNS.values()]
     rows = [
         [
             zone,
             *(_demand_cells(demand.get(zone)) if demand else []),
-            *(_figure_text(name, found[zone]) for name in COLUMNS),
+            *(_figure_text(name, by_zone[zone]) for name in COLUMNS),
         ]
         for zone in (*city.zones, TOTAL)
     ]

@@ -52,7 +52,7 @@ from cbdp.transit.demand import Legs, arrivals
 
 RELEASED, ASSIGNED, REFUSED, DEPARTS, ARRIVES, PICKED_UP, DROPPED_OFF = range(7)
 EVENT_NAMES = ("released", "assigned", "refused", "departs", "arrives", "picked up", "dropped off")
-NEVER = np.int64(2**60)
+UNLIMITED_WAIT = np.int64(2**60)  # seconds of waiting that no run reaches
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class Operations:
                 raise InputError(f"{name} is {getattr(self, name)}: it cannot be negative, so give 0 or more")
 
     def hop(self, city: City) -> Ints:
-        made = city.seconds + self.stop_seconds
-        np.fill_diagonal(made, 0)
-        return made
+        seconds = city.seconds + self.stop_seconds
+        np.fill_diagonal(seconds, 0)
+        return seconds
 
     def longest_ride(self, direct: Ints) -> Ints:
         return direct * self.ride_percent // 100 + self.ride_slack
@@ -125,8 +125,8 @@ class Fleet:
             raise InputError(
                 f"the fleet has {len(self.shuttles)} zones, the city {len(city.zones)}: give one number for every zone"
             )
-        made = [np.resize(city.depots(z), n) for z, n in enumerate(self.shuttles)]
-        return np.concatenate(made).astype(np.int64) if made else np.zeros(0, dtype=np.int64)
+        stops = [np.resize(city.depots(z), n) for z, n in enumerate(self.shuttles)]
+        return np.concatenate(stops).astype(np.int64) if stops else np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,16 +208,16 @@ def simulate_within_budget(
             "a shuttle leg ends at the stop where it begins: give such trips a mode without shuttles"
         )
     starts = fleet.starts(city)
-    budget = np.full(len(city.zones), NEVER) if wait_budget is None else wait_budget
+    budget = np.full(len(city.zones), UNLIMITED_WAIT) if wait_budget is None else wait_budget
     o = operations
-    made = kernel.run_events(
+    outcome = kernel.run_events(
         hop, city.metres, starts, fleet.first,
         legs.origin, legs.destination, legs.zone, legs.release, legs.next, legs.path, legs.timetable,
         o.longest_ride(direct), o.capacity, o.patience, o.max_tasks,
         np.array([o.drive_weight, o.wait_weight, o.ride_weight], dtype=np.int64),
         np.array(legs.hours, dtype=np.int64), budget, wait_budget is not None, log,
     )  # fmt: skip
-    release, pickup, drop, shuttle, metres, empty, parked, rows, stopped = made
+    release, pickup, drop, shuttle, metres, empty, parked, rows, stopped = outcome
     return Service(
         fleet,
         legs,
@@ -246,9 +246,9 @@ def figures(service: Service, city: City) -> dict[str, dict[str, float]]:
     """
     zone = service.legs.zone
     of_shuttle = np.repeat(np.arange(len(city.zones)), service.fleet.shuttles)
-    made = {name: measures(service, zone == z, of_shuttle == z) for z, name in enumerate(city.zones)}
+    by_zone = {name: measures(service, zone == z, of_shuttle == z) for z, name in enumerate(city.zones)}
     everything = np.ones(len(zone), dtype=bool), np.ones(len(of_shuttle), dtype=bool)
-    return {**made, "total": measures(service, *everything)}
+    return {**by_zone, "total": measures(service, *everything)}
 
 
 def measures(service: Service, legs: NDArray[np.bool_], shuttles: NDArray[np.bool_]) -> dict[str, float]:
@@ -301,9 +301,9 @@ def totals_by_zone(service: Service, zones: int) -> tuple[Ints, Ints, Ints]:
 def legs_subset(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
     """Some of the legs; if the leg before one is left out, it is released at the given second."""
     kept = np.flatnonzero(keep)
-    place = np.full(len(legs) + 1, -1, dtype=np.int64)
-    place[kept] = np.arange(len(kept))
-    follows = place[legs.follows[kept]]  # −1 looks up the spare last place
+    new_number = np.full(len(legs) + 1, -1, dtype=np.int64)
+    new_number[kept] = np.arange(len(kept))
+    follows = new_number[legs.follows[kept]]  # −1 looks up the spare last place
     begin = np.where((legs.follows[kept] >= 0) & (follows < 0), release[kept], legs.release[kept])
     columns: Mapping[str, Any] = {
         n: getattr(legs, n)[kept] for n in ("trip", "origin", "destination", "zone", "path")
@@ -311,7 +311,7 @@ def legs_subset(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
     return Legs(**columns, release=begin, follows=follows, timetable=legs.timetable, hours=legs.hours)
 
 
-# The report of a run that was not simulated by us, computed from what happened: a plug-in cannot flatter itself.
+# The figures of a run that was not simulated by us, computed from what happened
 
 
 Intervals = Sequence[tuple[int, int]]

@@ -21,7 +21,7 @@ PACKAGES = (
     "mechanisms",
     "privacy",
     "ledger",
-    "estimate",
+    "estimation",
     "solvers",
     "rounding",
     "release",

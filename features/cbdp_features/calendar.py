@@ -47,11 +47,11 @@ def days(
     return Dimension([d.isoformat() for d in listed], type=[day_type(d, holidays or {}) for d in listed])
 
 
-def _parsed_day(given: dt.date | str) -> dt.date:
+def _parsed_day(day: dt.date | str) -> dt.date:
     try:
-        return dt.date.fromisoformat(given) if isinstance(given, str) else given
+        return dt.date.fromisoformat(day) if isinstance(day, str) else day
     except ValueError:
-        raise InputError(f"{given!r} is not a day: write it like '2026-03-02'") from None
+        raise InputError(f"{day!r} is not a day: write it like '2026-03-02'") from None
 
 
 def day_type(day: dt.date, holidays: Mapping[dt.date, str]) -> str:
@@ -111,14 +111,14 @@ def codes_by_period(dimension: Dimension, per: str) -> list[Sequence[int]]:
     dates = dates_or_none(dimension)
     if per == "release" or (dates is None and per != "day"):
         return [every]
-    found: dict[int, list[int]] = {}
+    by_period: dict[int, list[int]] = {}
     for code in every:
-        found.setdefault(code if dates is None else period_of(dates[code], per), []).append(code)
-    return list(found.values())
+        by_period.setdefault(code if dates is None else period_of(dates[code], per), []).append(code)
+    return list(by_period.values())
 
 
 def seconds_of_day(text: str) -> int:
-    """The second of the day that a text like "06:30" names."""
+    """The second of the day of a text like "06:30"."""
     pieces = text.split(":")
     try:
         hours, minutes, seconds = (*map(int, pieces), 0, 0)[:3] if len(pieces) in (2, 3) else (-1, 0, 0)

@@ -1,4 +1,7 @@
-"""What a feature tells apart of one person's trips, from the universe alone: how many of them one count can hold at most."""
+"""Contribution structure: how many of one person's trips a single count of a feature can hold at most, from the universe alone.
+
+With a bound on the trips of a person, this determines the l1 and l2 sensitivities of the feature (Dwork and others 2006).
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,15 @@ from cbdp_features.calendar import codes_by_period, dates_or_none, day_dimension
 from cbdp_features.dag import FeatureDag
 from cbdp_features.universe import Universe
 
-MAX_EXAMINED_PAIRS = (
-    2**24
-)  # values of a feature with their slots that are listed; beyond, it is taken to tell no slots apart
+# pairs of a feature's value and a slot that are listed; beyond, it is taken to tell no slots apart (never too small a sensitivity)
+MAX_EXAMINED_PAIRS = 2**24
 
-SlotCounts = tuple[int, tuple[int, ...]]  # how many there are, and how many the counts hold
+SlotCounts = tuple[int, tuple[int, ...]]  # how many slots there are, and how many the counts hold
 
 
 @dataclass(frozen=True)
 class ContributionStructure:
-    """What a feature tells apart.
+    """How a feature distributes the trips of one person over its counts.
 
     A slot is a value of the dimension by which trips are kept `apart`, of one day where the universe tells days apart. `slots` is how many of
     them a period has at most (None where trips are not kept apart), and `in_one` how many single counts hold, the largest first. Counts that
@@ -39,7 +41,7 @@ class ContributionStructure:
 def contribution_structure(
     features: FeatureDag, name: str, per: str = "release", apart: str | None = None
 ) -> ContributionStructure:
-    """What a feature tells apart of the trips that one person makes in one period, kept apart by a dimension or not.
+    """How a feature distributes the trips that one person makes in one period, with at most one per value of a dimension (`apart`) or not.
 
     Proof: docs/proofs/sensitivity.md.
     """
@@ -48,9 +50,9 @@ def contribution_structure(
     if apart is None:
         return ContributionStructure(size, periods=periods)
     universe.dimension(apart)
-    found = list(_slots_by_period(universe, by, per, apart))
-    in_one = tuple(map(max, zip_longest(*(held for _, held in found), fillvalue=0)))
-    return ContributionStructure(size, max(slots for slots, _ in found), in_one, periods)
+    structures = list(_slots_by_period(universe, by, per, apart))
+    in_one = tuple(map(max, zip_longest(*(sizes for _, sizes in structures), fillvalue=0)))
+    return ContributionStructure(size, max(slots for slots, _ in structures), in_one, periods)
 
 
 def _slots_by_period(universe: Universe, by: Sequence[str], per: str, apart: str) -> Iterator[SlotCounts]:
@@ -98,16 +100,16 @@ def _slots_per_value(value: Ints, slot: Ints) -> tuple[int, ...]:
 def _value_code_pairs(
     universe: Universe, by: Sequence[str], dims: Sequence[str]
 ) -> tuple[Ints, Ints, Ints] | None:
-    """Every value of the attributes that depend on these dimensions, with the dimensions' codes that it can have; None: too many."""
+    """Every value of the attributes that depend on these dimensions, with the codes it can have in them; None: too many."""
     near = _related_attributes(universe, by, dims)
-    wanted = list(dict.fromkeys([*near, *dims]))
+    columns = list(dict.fromkeys([*near, *dims]))
     try:
-        partition = universe.partition(wanted)
+        partition = universe.partition(columns)
     except InputError:
         return None
     if partition.size > MAX_EXAMINED_PAIRS:
         return None
-    codes = dict(zip(wanted, partition.label_codes(), strict=True))
+    codes = dict(zip(columns, partition.label_codes(), strict=True))
     value = np.zeros(partition.size, dtype=np.int64)
     for name in near:
         value = np.unique(value * len(universe.attribute(name).labels) + codes[name], return_inverse=True)[1]
@@ -115,7 +117,7 @@ def _value_code_pairs(
 
 
 def _related_attributes(universe: Universe, by: Sequence[str], dims: Sequence[str]) -> list[str]:
-    """The attributes that say something of these dimensions, by themselves or through others and structural zeros."""
+    """The attributes that depend on these dimensions, by themselves or through others and structural zeros (transitive closure)."""
     names = list(universe.dimensions)
     joined = [{names[d] for d in block.dims} for block in universe.blocks if len(block.dims) > 1]
     reached, before = set(dims), -1

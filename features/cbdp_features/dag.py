@@ -1,4 +1,8 @@
-"""A feature: a named partition of the universe, declared by the attributes it groups by."""
+"""Features, and the DAG that orders them by refinement: derived from the partitions themselves, never declared.
+
+A feature is a named partition of the universe (a marginal, in the language of contingency tables). The transitive reduction of the refinement order gives the
+consistency constraints (O2) of Fioretto and others (2018); the common refinement of all features but `singleton` gives the cells.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +41,6 @@ class Feature:
             raise InputError(f"feature {name!r} groups by an attribute twice: {', '.join(by)}")
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "by", by)
-
-
-# The features of a release, ordered by refinement: derived from the partitions themselves, never declared.
 
 
 SINGLETON, TOTAL = "singleton", "total"
@@ -86,21 +87,19 @@ class FeatureDag:
             if names.count(name) > 1:
                 raise InputError(f"feature {name!r} is listed twice: give each its own name")
         every = tuple(universe.dimensions)
-        given = {f.name: f for f in listed}
-        self._check_reserved(given, every)
+        by_name = {f.name: f for f in listed}
+        self._check_reserved(by_name, every)
         between = [f for f in listed if f.name not in (SINGLETON, TOTAL)]
-        ends = (
-            Feature(TOTAL, by=()),
-            Feature(SINGLETON, by=every),
-        )  # leaves are numbered as the universe numbers them
+        # `singleton` lists the dimensions in the universe's order, so that leaves are numbered as the universe numbers them
+        ends = Feature(TOTAL, by=()), Feature(SINGLETON, by=every)
         self.features: Mapping[str, Feature] = {f.name: f for f in (ends[0], *between, ends[1])}
         self._partitions = {n: universe.partition(f.by) for n, f in self.features.items() if n != SINGLETON}
 
     @staticmethod
-    def _check_reserved(given: Mapping[str, Feature], every: tuple[str, ...]) -> None:
-        if TOTAL in given and given[TOTAL].by:
+    def _check_reserved(by_name: Mapping[str, Feature], every: tuple[str, ...]) -> None:
+        if TOTAL in by_name and by_name[TOTAL].by:
             raise InputError("the feature 'total' groups by nothing: give this one another name")
-        if SINGLETON in given and set(given[SINGLETON].by) != set(every):
+        if SINGLETON in by_name and set(by_name[SINGLETON].by) != set(every):
             raise InputError(f"the feature 'singleton' groups by all dimensions ({', '.join(every)})")
 
     def __repr__(self) -> str:
@@ -162,7 +161,7 @@ class FeatureDag:
 
     @cached_property
     def reduction(self) -> nx.DiGraph:
-        """The transitive reduction: its edges are the consistency constraints (O2) that imply all others."""
+        """The transitive reduction (Aho, Garey and Ullman 1972): its edges are the consistency constraints (O2) that imply all others."""
         reduced = nx.transitive_reduction(self.graph)
         reduced.add_nodes_from(self.graph.nodes(data=True))
         return reduced
@@ -184,8 +183,8 @@ class FeatureDag:
         by = list(dict.fromkeys(a for n in between for a in self.features[n].by))
         atoms = self.universe.partition(by)
         types = atoms.representatives()
-        held = {n: self.partition(n).element_of(types).astype(np.int32) for n in between}
-        return Cells(atoms, held)
+        element_of_cell = {n: self.partition(n).element_of(types).astype(np.int32) for n in between}
+        return Cells(atoms, element_of_cell)
 
     @cached_property
     def cell_of_leaf(self) -> NDArray[Any]:
@@ -213,17 +212,15 @@ def _node_identifier(name: str) -> str:
     return "f_" + "".join(c if c.isalnum() and c.isascii() else f"_{ord(c):x}_" for c in name)
 
 
-# Which dimensions and attributes the measured tables tell apart.
-#
-# What no table tells apart is known only from single trip types. Their noise adds up in every sum, and an estimate that leans on
-# what is to be expected of single types may be far off for such sums.
+# Which dimensions and attributes the measured tables distinguish. What no table does is measured only by single trip types: their noise
+# adds up in every sum, and posterior means of single types may be far off for such sums.
 
 
-MAX_EXAMINED_COMBINATIONS = 2**22  # combinations of values that are looked at
+MAX_EXAMINED_COMBINATIONS = 2**22  # combinations of values: 32 MB of codes
 
 
 def determines(features: FeatureDag, table: str, by: Sequence[str]) -> bool:
-    """Whether counts by these attributes are sums of the table's.
+    """Whether counts by these attributes are sums of the table's (a functional dependency on its attributes).
 
     >>> from cbdp_features import Dimension, Feature, Universe
     >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
@@ -231,16 +228,16 @@ def determines(features: FeatureDag, table: str, by: Sequence[str]) -> bool:
     >>> determines(dag, "origin", ["origin.zone"]), determines(dag, "origin", ["day"])
     (True, False)
     """
-    universe, own = features.universe, features.features[table].by
-    known = [universe.attribute(name) for name in own]
+    universe, columns = features.universe, features.features[table].by
+    attributes = [universe.attribute(name) for name in columns]
     return table == SINGLETON or all(
-        n in own or _is_function_of(universe, universe.attribute(n), known) for n in by
+        n in columns or _is_function_of(universe, universe.attribute(n), attributes) for n in by
     )
 
 
-def _is_function_of(universe: Universe, attribute: Attribute, known: Sequence[Attribute]) -> bool:
-    """Whether an attribute follows from others. Where these have too many values together, it is taken not to."""
-    near = [other for other in known if set(other.of) & set(attribute.of)]
+def _is_function_of(universe: Universe, attribute: Attribute, determinants: Sequence[Attribute]) -> bool:
+    """Whether an attribute is a function of others. Where these have too many values together, it is taken not to be."""
+    near = [other for other in determinants if set(other.of) & set(attribute.of)]
     over = tuple(dict.fromkeys(dim for a in (attribute, *near) for dim in a.of))
     if not near or math.prod(len(universe.dimension(dim)) for dim in over) > MAX_EXAMINED_COMBINATIONS:
         near, over = [other for other in near if set(other.of) <= set(attribute.of)], attribute.of
@@ -264,7 +261,7 @@ def _broadcast_codes(attribute: Attribute, over: tuple[str, ...]) -> Ints:
 
 
 def undistinguished(features: FeatureDag, measured: Iterable[str]) -> tuple[str, ...]:
-    """The dimensions and attributes that no measured table tells apart; trip types themselves do not count as a table.
+    """The dimensions and attributes that no measured table distinguishes; `singleton` does not count as a table.
 
     >>> from cbdp_features import Dimension, Feature, Universe
     >>> stops = Dimension(["A", "B", "C"], zone=["n", "n", "s"])
@@ -280,13 +277,15 @@ def undistinguished(features: FeatureDag, measured: Iterable[str]) -> tuple[str,
 def distinguished_attributes(
     features: FeatureDag, measured: Iterable[str], dimension: str
 ) -> tuple[str, ...]:
-    """The attributes of a dimension (like the zone of a stop) that measured tables do tell apart."""
+    """The attributes of a dimension (like the zone of a stop) that measured tables distinguish."""
     missing = set(undistinguished(features, measured))
-    own = [n for n, a in features.universe.attributes.items() if a.of == (dimension,) and n != dimension]
-    return tuple(n for n in own if n not in missing and len(features.universe.attribute(n).labels) > 1)
+    groupings = [
+        n for n, a in features.universe.attributes.items() if a.of == (dimension,) and n != dimension
+    ]
+    return tuple(n for n in groupings if n not in missing and len(features.universe.attribute(n).labels) > 1)
 
 
-# The feature DAG as a picture.
+# The picture
 
 
 def draw_dag(dag: FeatureDag, path: Path) -> Path:

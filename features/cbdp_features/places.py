@@ -22,7 +22,7 @@ from cbdp_features import Dimension
 Row = Mapping[str, Any]
 Columns = Mapping[str, str]
 
-EARTH_RADIUS_KM = 6371.0088  # mean radius
+EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 STOP_FIELDS = ("id", "name", "lat", "lon", "zone")
 GTFS_COLUMNS = {"id": "stop_id", "name": "stop_name", "lat": "stop_lat", "lon": "stop_lon", "zone": "zone_id"}
 
@@ -104,41 +104,43 @@ def stops(path: str | Path, *, columns: Columns | None = None, ids: Callable[[st
 def _stops_from_rows(
     rows: Sequence[Row], names: Columns, ids: Callable[[str], Hashable], *, strict: bool
 ) -> Stops:
-    found = []
+    stop_ids = []
     for place, row in enumerate(rows):
-        given = str(row.get(names["id"], "") if row.get(names["id"]) is not None else "").strip()
-        if not given:
+        text = str(row.get(names["id"], "") if row.get(names["id"]) is not None else "").strip()
+        if not text:
             raise InputError(f"stop number {place + 1} has no id: give it one")
         try:
-            found.append(ids(given))
+            stop_ids.append(ids(text))
         except ValueError:
             raise InputError(
-                f"the id of the stop {given!r} is not a whole number, but the trips have whole numbers: convert one of them"
+                f"the id of the stop {text!r} is not a whole number, but the trips have whole numbers: convert one of them"
             ) from None
     lat = np.array(
-        [_parsed_degrees(row.get(names["lat"]), stop) for row, stop in zip(rows, found, strict=True)]
+        [_parsed_degrees(row.get(names["lat"]), stop) for row, stop in zip(rows, stop_ids, strict=True)]
     )
     lon = np.array(
-        [_parsed_degrees(row.get(names["lon"]), stop) for row, stop in zip(rows, found, strict=True)]
+        [_parsed_degrees(row.get(names["lon"]), stop) for row, stop in zip(rows, stop_ids, strict=True)]
     )
     zones = [str(row.get(names["zone"]) or "").strip() for row in rows]
-    named = tuple(str(row.get(names["name"]) or stop).strip() for row, stop in zip(rows, found, strict=True))
+    named = tuple(
+        str(row.get(names["name"]) or stop).strip() for row, stop in zip(rows, stop_ids, strict=True)
+    )
     if strict and any(zones) and not all(zones):
-        raise InputError(f"the stop {found[zones.index('')]!r} has no zone, others have: give it one")
-    return Stops(tuple(found), named, lat, lon, tuple(zones) if all(zones) else None)
+        raise InputError(f"the stop {stop_ids[zones.index('')]!r} has no zone, others have: give it one")
+    return Stops(tuple(stop_ids), named, lat, lon, tuple(zones) if all(zones) else None)
 
 
-def _parsed_degrees(given: Any, stop: Hashable) -> float:
+def _parsed_degrees(text: Any, stop: Hashable) -> float:
     try:  # spreadsheets of many countries write 37,78 for 37.78; a degree has no thousands
-        value = float("nan") if given is None or given == "" else float(str(given).replace(",", "."))
+        value = float("nan") if text is None or text == "" else float(str(text).replace(",", "."))
     except (TypeError, ValueError):
         value = float("inf")
     if np.isinf(value):
-        raise InputError(f"the stop {stop!r} has the coordinate {given!r}: write degrees, like 37.78")
+        raise InputError(f"the stop {stop!r} has the coordinate {text!r}: write degrees, like 37.78")
     return value
 
 
-# Reading
+# Files
 
 
 def stops_text(path: Path) -> str:
@@ -182,8 +184,8 @@ def table_rows(text: str, path: Path) -> list[Row]:
 def _geojson_points(path: Path) -> list[Mapping[str, Any]]:
     text = stops_text(path)
     try:
-        found = parse_json(text)
-        features = found["features"] if found["type"] == "FeatureCollection" else None
+        document = parse_json(text)
+        features = document["features"] if document["type"] == "FeatureCollection" else None
     except (InputError, TypeError, KeyError):
         features = None
     if not isinstance(features, list) or not all(map(_is_feature, features)):
@@ -227,8 +229,8 @@ def _geojson_row(feature: Mapping[str, Any], path: Path) -> Row:
     if geometry["type"] != "Point" or len(geometry["coordinates"]) < 2:
         raise InputError(f"{str(path)!r} holds a {geometry.get('type')}: stops are points")
     lon, lat = geometry["coordinates"][:2]
-    own = {} if feature.get("id") is None else {"id": feature["id"]}
-    return {**own, **(feature.get("properties") or {}), "lat": lat, "lon": lon}
+    identity = {} if feature.get("id") is None else {"id": feature["id"]}
+    return {**identity, **(feature.get("properties") or {}), "lat": lat, "lon": lon}
 
 
 # Zones
@@ -240,21 +242,21 @@ def zones_by_polygon(stops: Stops, path: str | Path, *, label: str = "zone") -> 
     Holes are outside. A stop on the line between two polygons lies in exactly one of them.
     """
     _check_located(stops)
-    found: list[str | None] = [None] * len(stops)
+    zone_of_stop: list[str | None] = [None] * len(stops)
     for feature in _geojson_points(Path(path)):
         zone = _zone_name(feature, label, path)
         inside = np.zeros(len(stops), dtype=bool)
         for rings in _polygons(feature["geometry"], path):
             inside |= _in_polygon(stops.lon, stops.lat, rings)
         for place in np.flatnonzero(inside).tolist():
-            if found[place] not in (None, zone):
+            if zone_of_stop[place] not in (None, zone):
                 raise InputError(
-                    f"the stop {stops.ids[place]!r} lies in the zones {found[place]!r} and {zone!r}: zones must not overlap"
+                    f"the stop {stops.ids[place]!r} lies in the zones {zone_of_stop[place]!r} and {zone!r}: zones must not overlap"
                 )
-            found[place] = zone
-    zones = tuple(zone for zone in found if zone is not None)
+            zone_of_stop[place] = zone
+    zones = tuple(zone for zone in zone_of_stop if zone is not None)
     if len(zones) < len(stops):
-        raise InputError(f"the stop {stops.ids[found.index(None)]!r} lies in no polygon: add its zone")
+        raise InputError(f"the stop {stops.ids[zone_of_stop.index(None)]!r} lies in no polygon: add its zone")
     return replace(stops, zone=zones)
 
 
@@ -271,14 +273,14 @@ def _polygons(geometry: Mapping[str, Any], path: str | Path) -> list[list[Floats
         raise InputError(f"{str(path)!r} holds a {geometry.get('type')}: zones are polygons")
     try:
         listed = geometry["coordinates"] if geometry["type"] == "MultiPolygon" else [geometry["coordinates"]]
-        found = [[np.array([point[:2] for point in ring], dtype=float) for ring in p] for p in listed]
+        polygons = [[np.array([point[:2] for point in ring], dtype=float) for ring in p] for p in listed]
     except (KeyError, TypeError, ValueError, IndexError):
-        found = []
-    if not found or not all(
-        ring.ndim == 2 and ring.shape[1] == 2 and np.isfinite(ring).all() for p in found for ring in p
+        polygons = []
+    if not polygons or not all(
+        ring.ndim == 2 and ring.shape[1] == 2 and np.isfinite(ring).all() for p in polygons for ring in p
     ):
         raise InputError(f"{str(path)!r} holds a polygon without proper coordinates")
-    return found
+    return polygons
 
 
 def _in_polygon(x: Floats, y: Floats, rings: Sequence[Floats]) -> NDArray[np.bool_]:
@@ -299,7 +301,7 @@ def _in_polygon(x: Floats, y: Floats, rings: Sequence[Floats]) -> NDArray[np.boo
 def zones_by_halving(stops: Stops, zones: int) -> Stops:
     """Return the stops in `zones` zones "Z01", "Z02", … with equally many stops in each, or one more.
 
-    The stops are cut in two by a line across their longer side, and each part again: zones are small where stops are close together.
+    Recursive bisection across the longer side, as in a k-d tree (Bentley 1975): zones are small where stops are close together.
 
     >>> row = Stops(("a", "b", "c", "d"), ("a", "b", "c", "d"), np.zeros(4), np.array([0.0, 0.1, 0.2, 9.0]))
     >>> zones_by_halving(row, 2).zone
@@ -329,8 +331,8 @@ def _bisected(points: Floats, part: Ints, zones: int) -> list[tuple[Ints, int]]:
 def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable, ...]]:
     """Return the stops in `zones` compact zones "Z01", "Z02", … from north to south, and the stop in the middle of each.
 
-    Lloyd's k-means on projected metres, started from stops far from each other: the same stops give the same zones, in
-    whatever order they are listed.
+    Lloyd's (1982) k-means on projected metres, started by farthest-first traversal (Gonzalez 1985): the same stops give the same zones,
+    in whatever order they are listed.
     """
     from scipy.cluster.vq import vq
 
@@ -341,10 +343,10 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
     member, _ = vq(points, centres)
     for _ in range(500):
         centres = _cluster_means(points, member, centres)
-        again, _ = vq(points, centres)
-        if (again == member).all():
+        nearest_centre, _ = vq(points, centres)
+        if (nearest_centre == member).all():
             break
-        member = again
+        member = nearest_centre
     rank = np.argsort(np.lexsort((centres[:, 0], -centres[:, 1])))
     width = max(2, len(str(zones)))
     label = [f"Z{r + 1:0{width}d}" for r in rank]
@@ -355,7 +357,7 @@ def zones_by_clustering(stops: Stops, zones: int) -> tuple[Stops, tuple[Hashable
 
 
 def _canonical_order(stops: Stops) -> tuple[list[int], Floats]:
-    """The stops in an order of their own, however they are listed, and where they are in metres."""
+    """The stops in an order that does not depend on how they are listed, and their coordinates in metres."""
     _check_located(stops)
     order = sorted(range(len(stops)), key=lambda i: (stops.lat[i], stops.lon[i], str(stops.ids[i])))
     return order, _projected_metres(stops.lat[order], stops.lon[order])
@@ -367,7 +369,7 @@ def _check_zones(zones: int, most: int, what: str) -> None:
 
 
 def _farthest_first(points: Floats, k: int) -> list[int]:
-    """The point nearest the middle, then always the one farthest from those taken."""
+    """The point nearest the mean, then always the one farthest from those chosen (Gonzalez 1985)."""
     chosen = [int(np.argmin(((points - points.mean(axis=0)) ** 2).sum(axis=1)))]
     distance = ((points - points[chosen[0]]) ** 2).sum(axis=1)
     while len(chosen) < k:
@@ -381,9 +383,9 @@ def _cluster_means(points: Floats, member: Ints, before: Floats) -> Floats:
     centres = before.copy()
     apart = ((points - before[member]) ** 2).sum(axis=1)
     for zone in range(len(before)):
-        own = points[member == zone]
-        if len(own):
-            centres[zone] = own.mean(axis=0)
+        members = points[member == zone]
+        if len(members):
+            centres[zone] = members.mean(axis=0)
         else:
             farthest = int(np.argmax(apart))
             centres[zone], apart[farthest] = points[farthest], -1.0
@@ -391,7 +393,7 @@ def _cluster_means(points: Floats, member: Ints, before: Floats) -> Floats:
 
 
 def _projected_metres(lat: Floats, lon: Floats) -> Floats:
-    """East and north of the middle, in metres: true enough over a region, also across the date line."""
+    """Equirectangular projection about the mean latitude, in metres: accurate over a region, also across the date line."""
     east = np.radians((lon - lon[0] + 180) % 360 - 180) * np.cos(np.radians(lat.mean()))
     return np.column_stack([east, np.radians(lat - lat.mean())]) * EARTH_RADIUS_KM * 1000
 
@@ -406,7 +408,7 @@ def _check_located(stops: Stops) -> None:
 
 
 def distances_km(stops: Stops) -> Floats:
-    """Great-circle distances between all stops, as an array over (origin, destination)."""
+    """Great-circle distances between all stops by the haversine formula, as an array over (origin, destination)."""
     _check_located(stops)
     lat, lon = np.radians(stops.lat), np.radians(stops.lon)
     half = np.sin((lat[:, None] - lat) / 2) ** 2

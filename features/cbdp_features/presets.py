@@ -1,4 +1,4 @@
-"""Ready-made feature sets of the published case studies."""
+"""Ready-made feature sets of the published case studies: the CBDP paper's (Fioretto and others 2018) and Opal's (Asghar and others 2018)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXTRA_FEATURES: Mapping[str, tuple[str, ...]] = {
     "destination-time": ("destination", "time"),
     "origin-destination": ("origin", "destination"),
 }
-"""Further features of trips that `odmts` adds when asked: worth their share of ε where a target names them."""
+"""Further features of trips that `odmts` adds on request: worth their share of ε where a target names them."""
 
 
 def odmts(
@@ -70,22 +70,22 @@ def odmts(
 def features_for_uncovered_dimensions(
     universe: Universe, features: Sequence[Feature], beside: Sequence[str] = ()
 ) -> list[Feature]:
-    """Tables for the dimensions that no feature tells apart: days by themselves and with the time, others by themselves.
+    """Tables for the dimensions that no feature distinguishes: days by themselves and with the time, others by themselves.
 
     Without them counts by day would be a guess from single trip types. Stops are left to their zones and to `extra`: with tables
     of both ends every trip type is a cell of its own, and other tables get less of ε (docs/explanation/tables.md has the figures). `beside` are
     attributes that every table groups by as well.
     """
-    known = {dim for feature in features for name in feature.by for dim in universe.attribute(name).of}
+    covered = {dim for feature in features for name in feature.by for dim in universe.attribute(name).of}
     taken = {TOTAL, SINGLETON, *(feature.name for feature in features)}
-    made = []
+    tables = []
     for name, dimension in universe.dimensions.items():
-        if name in (*TRIP_ENDS, *known) or len(dimension) == 1:
+        if name in (*TRIP_ENDS, *covered) or len(dimension) == 1:
             continue
-        made.append(Feature(f"by-{name}" if name in taken else name, by=[*beside, name]))
+        tables.append(Feature(f"by-{name}" if name in taken else name, by=[*beside, name]))
         if name == DAY_DIMENSION and "time" in universe.dimensions:
-            made.append(Feature("day-time", by=[*beside, name, "time"]))
-    return made
+            tables.append(Feature("day-time", by=[*beside, name, "time"]))
+    return tables
 
 
 def extra_features(names: Sequence[str]) -> list[Feature]:

@@ -1,4 +1,7 @@
-"""Trip types grouped by any attributes, of those that meet some conditions: what a question asks for."""
+"""Counting queries: trip types grouped by any attributes, of those that meet conditions, and the tables that show them.
+
+`Grouping` is a marginal query with predicates, answered without enumerating the universe; `Elements` names the counts of a feature by their labels.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ from cbdp.text import html_text, printable
 from cbdp_features.dag import SINGLETON, FeatureDag
 from cbdp_features.universe import Partition, Universe
 
-MAX_GROUPS = 2**20  # groups that are listed
-MAX_LABEL_COMBINATIONS = 2**22  # combinations of labels, those of the conditions too, that are looked at
+MAX_GROUPS = 2**20  # groups listed in one answer
+MAX_LABEL_COMBINATIONS = 2**22  # combinations of labels, the conditions' included: 32 MB of numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Filter:
-    """Which combinations of some attributes' labels are wanted: an axis for each attribute."""
+    """A predicate: which combinations of some attributes' labels qualify, an axis for each attribute."""
 
     attributes: tuple[str, ...]
     wanted: NDArray[np.bool_] = field(repr=False)
@@ -73,20 +76,20 @@ class Grouping:
         return atom, group.astype(np.int64), atom[first]
 
     def _candidates(self) -> Ints:
-        """The atoms that meet the conditions on attributes that hang together: others are not looked at."""
+        """The atoms that meet the conditions within each component of the partition: others are not examined."""
         atoms = self.atoms
         number: Ints = np.zeros(1, dtype=np.int64)
         for place, part in enumerate(atoms.parts):
-            own = self._wanted_of_part(place)
-            if len(number) * len(own) > MAX_LABEL_COMBINATIONS:
+            selected = self._selected_of_part(place)
+            if len(number) * len(selected) > MAX_LABEL_COMBINATIONS:
                 raise InputError(
                     f"{', '.join(self.named)} have {atoms.size:,} combinations, at most {MAX_LABEL_COMBINATIONS:,} can be looked at: ask by fewer "
                     "attributes, or filter more"
                 )
-            number = (number[:, None] * len(part.joint) + own).reshape(-1)
+            number = (number[:, None] * len(part.joint) + selected).reshape(-1)
         return number
 
-    def _wanted_of_part(self, place: int) -> Ints:
+    def _selected_of_part(self, place: int) -> Ints:
         part = self.atoms.parts[place]
         codes, rest = {}, part.joint
         for a, radix in zip(reversed(part.attributes), reversed(part.radix), strict=True):
@@ -153,11 +156,11 @@ class Grouping:
         here, group, _ = self._inside
         blocks, parts = self.universe.blocks, self.atoms.parts
         used = {b for part in parts for b in part.blocks}
-        many = np.full(len(here), math.prod(block.size for b, block in enumerate(blocks) if b not in used))
+        types = np.full(len(here), math.prod(block.size for b, block in enumerate(blocks) if b not in used))
         for part in reversed(parts):
-            here, own = np.divmod(here, len(part.joint))
-            many = many * part.sizes[own]
-        return group_sums(group, many, self.size)
+            here, joint = np.divmod(here, len(part.joint))
+            types = types * part.sizes[joint]
+        return group_sums(group, types, self.size)
 
     def keys(self) -> dict[str, list[Hashable]]:
         """For each attribute it groups by, its label at every group."""
@@ -181,10 +184,10 @@ def group_sums(group: Ints, numbers: Ints, size: int) -> Ints:
     return total[:size]
 
 
-# The elements of a feature by their labels: which group of trips each number of a table is of.
+# The elements of a feature by their labels
 
 
-MAX_LABELLED_ELEMENTS = 2**24  # elements whose labels are listed
+MAX_LABELLED_ELEMENTS = 2**24  # elements whose labels are listed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,42 +239,44 @@ class Elements:
 
     def place(self, *labels: Hashable, **named: Hashable) -> int:
         """The place of the element with these labels, in the order of `by` or by name."""
-        wanted = self._wanted(labels, named)
-        for name, label in wanted.items():
-            known = self.features.universe.attribute(name).labels
-            if label not in known:
-                cure = did_you_mean(str(label), [str(k) for k in known])
+        by_name = self._labels_by_attribute(labels, named)
+        for name, label in by_name.items():
+            possible = self.features.universe.attribute(name).labels
+            if label not in possible:
+                cure = did_you_mean(str(label), [str(k) for k in possible])
                 raise InputError(f"{name} is never {label!r}: {cure}")
-        found = self._found(wanted)
-        if found < 0:
-            said = ", ".join(f"{name} = {label!r}" for name, label in wanted.items())
-            raise InputError(f"there can be no trip with {said}: {self.feature} has no count of it")
-        return found
+        place = self._position(by_name)
+        if place < 0:
+            description = ", ".join(f"{name} = {label!r}" for name, label in by_name.items())
+            raise InputError(f"there can be no trip with {description}: {self.feature} has no count of it")
+        return place
 
-    def _found(self, wanted: dict[str, Hashable]) -> int:
-        """The place of known labels; −1 for a combination that cannot be. A universe may be too large for a partition of its types."""
+    def _position(self, by_name: dict[str, Hashable]) -> int:
+        """The place of labels that exist; −1 for a combination that cannot be. A universe may be too large for a partition of its types."""
         if self.feature != SINGLETON:
-            return int(self.features.partition(self.feature).find({n: [v] for n, v in wanted.items()})[0])
+            return int(self.features.partition(self.feature).find({n: [v] for n, v in by_name.items()})[0])
         universe = self.features.universe
         codes = [
-            np.array([d.values.index(wanted[n])], dtype=np.int64) for n, d in universe.dimensions.items()
+            np.array([d.values.index(by_name[n])], dtype=np.int64) for n, d in universe.dimensions.items()
         ]
         return int(universe.rank_codes(codes)[0])
 
-    def _wanted(self, labels: tuple[Hashable, ...], named: dict[str, Hashable]) -> dict[str, Hashable]:
-        wanted = dict(zip(self.by, labels, strict=False)) | named
-        if len(labels) + len(named) != len(self.by) or set(wanted) != set(self.by):
-            given = ", ".join([*map(repr, labels), *named]) or "nothing"
+    def _labels_by_attribute(
+        self, labels: tuple[Hashable, ...], named: dict[str, Hashable]
+    ) -> dict[str, Hashable]:
+        by_name = dict(zip(self.by, labels, strict=False)) | named
+        if len(labels) + len(named) != len(self.by) or set(by_name) != set(self.by):
+            received = ", ".join([*map(repr, labels), *named]) or "nothing"
             raise InputError(
-                f"a count of {self.feature} is named by {', '.join(self.by) or 'nothing'}, and {given} was given"
+                f"a count of {self.feature} is named by {', '.join(self.by) or 'nothing'}, and {received} was given"
             )
-        return wanted
+        return by_name
 
 
-# Columns of labels and numbers as people see them: aligned text for a terminal, a table for a notebook.
+# Tables as people see them: aligned text for a terminal, HTML for a notebook
 
 
-MAX_DISPLAYED_ROWS = 12  # rows that are shown; of longer tables the first and the last half of them
+MAX_DISPLAYED_ROWS = 12  # rows: of longer tables the first and the last six
 ELLIPSIS = "…"
 
 
@@ -303,13 +308,13 @@ def text_table(
     lines = [[printable(name) for name in columns], *_rows(columns, numbers, rows)]
     wide = [max(len(line[c]) for line in lines) for c in range(len(columns))]
     right = [name in numbers for name in columns]
-    made = [
+    aligned = [
         "  ".join(
             cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, wide, right, strict=True)
         ).rstrip()
         for line in lines
     ]
-    return "\n".join([printable(head), *made])
+    return "\n".join([printable(head), *aligned])
 
 
 def html_table(
@@ -330,8 +335,8 @@ def html_table(
         + "</tr>"
         for line in _rows(columns, numbers, rows)
     )
-    said = f'<div style="opacity:.75">{html_text(note)}</div>' if note else ""
-    return f"<div><b>{html_text(head)}</b>{said}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    remark = f'<div style="opacity:.75">{html_text(note)}</div>' if note else ""
+    return f"<div><b>{html_text(head)}</b>{remark}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
 def _alignment(name: str, numbers: Sequence[str]) -> str:
@@ -344,7 +349,7 @@ def _rows(
     return [
         [ELLIPSIS] * len(columns)
         if row is None
-        else [_cell_text(held[row], name in numbers) for name, held in columns.items()]
+        else [_cell_text(cells[row], name in numbers) for name, cells in columns.items()]
         for row in rows
     ]
 

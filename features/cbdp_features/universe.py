@@ -1,4 +1,8 @@
-"""Dimensions: finite public lists of values, and their attributes."""
+"""The universe: dimensions and their attributes, trip types as their product less structural zeros, and partitions of it by attributes.
+
+A trip type has an index (`rank`, `unrank`), and a partition knows its elements and their sizes, without the universe ever being enumerated: both are
+products of small lists, one for each group of dimensions that hang together.
+"""
 
 from __future__ import annotations
 
@@ -164,23 +168,23 @@ def _labels_without_gaps(
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN of any kind, or pandas' NA: what is not equal to itself, or does not know."""
+    """None, NaN of any kind, or pandas' NA: what is not equal to itself, or has no truth value."""
     try:
         return value is None or bool(value != value)  # noqa: PLR0124
     except (TypeError, ValueError):
         return True
 
 
-# Trip types grouped by attributes, without listing the trip types.
+# Partitions
 
 
-MAX_LISTED_COMBINATIONS = 2**28  # combinations of dimensions that may be listed in memory at once
-MAX_LOOKUP_CODES = 2**20  # codes of joint values up to which a table says which one each is
+MAX_LISTED_COMBINATIONS = 2**28  # combinations of dimensions: 2 GB of indices listed at once
+MAX_LOOKUP_CODES = 2**20  # codes of joint values: 8 MB, up to which a table replaces a binary search
 
 
 @dataclass(frozen=True, eq=False)
 class _Component:
-    """The attributes that hang together through shared dimensions, and the combinations of them that occur."""
+    """A connected component of the attributes that share dimensions, and the combinations of their labels that occur."""
 
     attributes: tuple[int, ...]  # positions in the partition's list
     blocks: tuple[int, ...]
@@ -204,9 +208,8 @@ class _Component:
     def members(self) -> NDArray[Any]:
         """All combinations of the part's blocks, those of the first joint value first, then of the second, …"""
         place = self.place(self.codes())
-        small = (
-            np.uint16 if len(self.joint) <= 2**16 else np.int64
-        )  # short integers are sorted in linear time
+        # short integers are sorted in linear time
+        small = np.uint16 if len(self.joint) <= 2**16 else np.int64
         order = np.argsort(place.astype(small), kind="stable")
         return order.astype(np.int32 if len(order) < 2**31 else np.int64)
 
@@ -276,9 +279,9 @@ class Partition:
         for b in reversed([b for b in range(len(blocks)) if b not in used]):
             place, rank[b] = np.divmod(place, blocks[b].size)
         for part in reversed(self.parts):
-            element, own = np.divmod(element, len(part.joint))
-            place, inside = np.divmod(place, part.sizes[own])
-            index = part.members[part.starts[own] + inside].astype(np.int64)
+            element, joint = np.divmod(element, len(part.joint))
+            place, inside = np.divmod(place, part.sizes[joint])
+            index = part.members[part.starts[joint] + inside].astype(np.int64)
             for b in reversed(part.blocks):
                 index, rank[b] = np.divmod(index, blocks[b].size)
         index = np.zeros(np.shape(element), dtype=np.int64)
@@ -300,8 +303,8 @@ class Partition:
             inner //= len(part.joint)
             index = part.first[number // inner % len(part.joint)]
             for b in reversed(part.blocks):
-                index, own = np.divmod(index, blocks[b].size)
-                for dim, code in zip(blocks[b].dims, blocks[b].unrank(own), strict=True):
+                index, within = np.divmod(index, blocks[b].size)
+                for dim, code in zip(blocks[b].dims, blocks[b].unrank(within), strict=True):
                     codes[dim] = code
         return codes
 
@@ -313,22 +316,22 @@ class Partition:
         inner = self.size
         for part in self.parts:
             inner //= len(part.joint)
-            own = part.place(part.codes())
+            place = part.place(part.codes())
             shape = [block.size if b in part.blocks else 1 for b, block in enumerate(blocks)]
-            number += (own * inner).astype(dtype).reshape(shape)
+            number += (place * inner).astype(dtype).reshape(shape)
         return number.reshape(-1)
 
     def label_codes(self) -> list[Ints]:
         """For each attribute, the code of its label at every element."""
-        found: list[Any] = [None] * len(self.attributes)
+        codes: list[Any] = [None] * len(self.attributes)
         inner = self.size
         number = np.arange(self.size)
         for part in self.parts:
             inner //= len(part.joint)
             joint = part.joint[number // inner % len(part.joint)]
             for a, radix in zip(reversed(part.attributes), reversed(part.radix), strict=True):
-                joint, found[a] = np.divmod(joint, radix)
-        return found
+                joint, codes[a] = np.divmod(joint, radix)
+        return codes
 
     def keys(self) -> dict[str, list[Hashable]]:
         """For each attribute, its label at every element: the columns that name the elements."""
@@ -373,9 +376,10 @@ def _components(universe: Universe, attributes: tuple[Attribute, ...]) -> Iterab
         codes = _joint_codes(universe, attributes, group, blocks)
         joint, first, sizes = np.unique(codes, return_index=True, return_counts=True)
         radix = tuple(len(attributes[a].labels) for a in group)
-        again = partial(_joint_codes, universe, attributes, group, blocks)
+        # not kept but computed again on demand: as long as the blocks' combinations
+        every_code = partial(_joint_codes, universe, attributes, group, blocks)
         yield _Component(
-            tuple(group), blocks, joint, sizes.astype(np.int64), first.astype(np.int64), radix, again
+            tuple(group), blocks, joint, sizes.astype(np.int64), first.astype(np.int64), radix, every_code
         )
 
 
@@ -402,7 +406,7 @@ def _joint_codes(
 
 
 def connected_components(sets: Sequence[set[int]]) -> list[list[int]]:
-    """Positions of the sets, grouped so that sets which share a member are together; order of first appearance."""
+    """Connected components of sets that share members, as positions, in order of first appearance."""
     groups: list[tuple[list[int], set[int]]] = []
     for position, members in enumerate(sets):
         joined, pool, kept = [position], set(members), []
@@ -422,17 +426,14 @@ def _outer_combination(vectors: Sequence[Ints], combine: np.ufunc, start: int) -
     return total
 
 
-# What can be counted: the trip types that dimensions span, less public structural zeros.
-#
-# A universe is never enumerated unless asked. It is stored as a product of *blocks*: a block is one dimension, or the
-# few dimensions that share structural zeros, whose allowed combinations are listed.
+# The universe, a product of *blocks*: a block is one dimension, or the few dimensions that share structural zeros, whose allowed combinations
+# are listed.
 
 
-MAX_UNIVERSE_SIZE = 2**63 - 1
+MAX_UNIVERSE_SIZE = 2**63 - 1  # trip types: indices are 64-bit integers
 
-StructuralZeros = tuple[
-    tuple[str, ...], NDArray[np.bool_]
-]  # dimensions, and where their combinations cannot occur
+# dimensions, and where their combinations cannot occur
+StructuralZeros = tuple[tuple[str, ...], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -485,10 +486,10 @@ class Universe:
         for name in dimensions:
             if "." in name:
                 raise InputError(f"dimension {name!r}: a dot belongs between a dimension and its attribute")
-        for name, given in dimensions.items():
-            if isinstance(given, str) or not isinstance(given, Iterable | Dimension):
+        for name, values in dimensions.items():
+            if isinstance(values, str) or not isinstance(values, Iterable | Dimension):
                 raise InputError(
-                    f"dimension {name!r} is {given!r}: give a list of its values, or a Dimension"
+                    f"dimension {name!r} is {values!r}: give a list of its values, or a Dimension"
                 )
         dims = {n: d if isinstance(d, Dimension) else Dimension(d) for n, d in dimensions.items()}
         attributes = {}
@@ -518,11 +519,11 @@ class Universe:
             )
 
     def _copy(self, **changes: Any) -> Universe:
-        made = object.__new__(Universe)
-        made._fill(
+        copy = object.__new__(Universe)
+        copy._fill(
             self.dimensions, changes.get("attributes", self.attributes), changes.get("zeros", self.zeros)
         )
-        return made
+        return copy
 
     def __repr__(self) -> str:
         sizes = " × ".join(f"{name} {len(d)}" for name, d in self.dimensions.items())
@@ -564,8 +565,8 @@ class Universe:
         if name in self.attributes:
             raise InputError(f"the universe already has an attribute {name!r}: choose another name")
         values = tuple(self.dimension(dim).values for dim in of)
-        made = attribute_of(name, of, label_table(name, labels, values, self._never(of)))
-        return self._copy(attributes={**self.attributes, name: made})
+        attribute = attribute_of(name, of, label_table(name, labels, values, self._never(of)))
+        return self._copy(attributes={**self.attributes, name: attribute})
 
     def _never(self, of: tuple[str, ...]) -> NDArray[np.bool_]:
         """Where combinations of these dimensions are structural zeros, so that nobody needs a label for them."""
@@ -623,9 +624,9 @@ class Universe:
                 name, attribute.of, present, inverse.reshape(codes.shape).astype(np.int64)
             )
         zeros = tuple((of, zero[np.ix_(*(places[dim] for dim in of))]) for of, zero in self.zeros)
-        made = object.__new__(Universe)
-        made._fill(dims, attributes, zeros)
-        return made
+        restricted = object.__new__(Universe)
+        restricted._fill(dims, attributes, zeros)
+        return restricted
 
     def dimension(self, name: str) -> Dimension:
         """The dimension of this name."""
@@ -698,15 +699,15 @@ def _independent_blocks(dims: Mapping[str, Dimension], zeros: Sequence[Structura
         for g in group:
             if g >= len(names):
                 members |= {names.index(n) for n in zeros[g - len(names)][0]}
-        own = tuple(sorted(members))
-        shape = tuple(sizes[d] for d in own)
+        axes = tuple(sorted(members))
+        shape = tuple(sizes[d] for d in axes)
         masks = [zeros[g - len(names)] for g in group if g >= len(names)]
-        blocks.append(Block(own, shape, _allowed_combinations(own, shape, names, masks) if masks else None))
+        blocks.append(Block(axes, shape, _allowed_combinations(axes, shape, names, masks) if masks else None))
     return tuple(sorted(blocks, key=lambda block: block.dims))
 
 
 def _allowed_combinations(
-    own: tuple[int, ...],
+    dims: tuple[int, ...],
     shape: tuple[int, ...],
     names: Sequence[str],
     masks: Sequence[StructuralZeros],
@@ -717,7 +718,7 @@ def _allowed_combinations(
         )
     zero = np.zeros(shape, dtype=bool)
     for of, mask in masks:
-        axes = [own.index(names.index(n)) for n in of]
+        axes = [dims.index(names.index(n)) for n in of]
         order = np.argsort(axes)
         full = [1] * len(shape)
         for axis in axes:
@@ -726,11 +727,11 @@ def _allowed_combinations(
     return np.flatnonzero(~zero).astype(np.int64)
 
 
-# Ascending lists of trip types: which are in them, and what is in any of several.
+# Ascending lists of trip types
 
 
 def is_member(index: Ints, ordered: Ints) -> NDArray[np.bool_]:
-    """Which of these are found in an ascending list."""
+    """Which of these are in an ascending list: `np.isin` by binary search."""
     if not len(ordered):
         return np.zeros(len(index), dtype=bool)
     place = np.minimum(np.searchsorted(ordered, index), len(ordered) - 1)
@@ -738,6 +739,6 @@ def is_member(index: Ints, ordered: Ints) -> NDArray[np.bool_]:
 
 
 def sorted_union(*ascending: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers that are in any of some ascending lists, ascending."""
+    """The union of ascending lists, ascending: `np.unique(np.concatenate(…))`, by merging."""
     every = np.sort(np.concatenate(ascending), kind="stable")  # which merges runs
     return every[np.concatenate([[True], every[1:] != every[:-1]])] if len(every) else every

@@ -22,7 +22,7 @@ from cbdp_solvers.solution import Solution, certify
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver hands back: leaves and prices. It does not certify them: `Solution` does.
+    """A solver's primal and dual variables: leaves and prices. It does not certify them: `Solution` does.
 
     >>> Answer(np.array([2.0, 0.0]), {"total": np.array([0.5])}, iterations=3).iterations
     3
@@ -31,7 +31,7 @@ class Answer:
     leaves: Floats
     prices: Mapping[str, Floats]
     iterations: int
-    shift: Floats | None = None  # by cell, where it is known more precisely than as a sum of prices
+    shift: Floats | None = None  # by cell, where it is more precise than a sum of prices
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Solver(ABC):
 
     name: ClassVar[str]
     about: ClassVar[str] = ""
-    package: ClassVar[str | None] = None  # the module it needs, probed without importing
-    install: ClassVar[str] = ""  # how to get that
+    package: ClassVar[str | None] = None  # the module that it needs, probed without importing
+    install: ClassVar[str] = ""  # the command that installs it
     exact_values: ClassVar[bool] = True  # can hold exact public counts (infinite weights)
     warm: ClassVar[bool] = False  # makes use of an earlier solution
     largest: ClassVar[int | None] = None  # trip types it can handle; None: any number
@@ -64,10 +64,10 @@ class Solver(ABC):
     def solve(self, problem: Problem, warm_start: Solution | None = None) -> Solution:
         """The certified solution."""
         self._check(problem)
-        found = self.answer(problem, warm_start)
-        certificate, objective = certify(problem, found.leaves, found.prices, found.shift)
+        answer = self.answer(problem, warm_start)
+        certificate, objective = certify(problem, answer.leaves, answer.prices, answer.shift)
         return Solution(
-            found.leaves, found.prices, certificate, objective, self.name, found.iterations, found.shift
+            answer.leaves, answer.prices, certificate, objective, self.name, answer.iterations, answer.shift
         )
 
     def _check(self, problem: Problem) -> None:
@@ -118,9 +118,6 @@ def check_positive(solver: str, **settings: float) -> None:
     for name, value in settings.items():
         if not value > 0:
             raise InputError(f"{solver}: {name} is {value}, it must be above 0")
-
-
-# How a QP is solved: the program as arrays, its certificate, and one ordered table of solvers, one file each.
 
 
 SOLVERS: Parts[Solver] = Parts(

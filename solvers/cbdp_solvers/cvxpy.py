@@ -1,4 +1,4 @@
-"""Any of the quadratic solvers that CVXPY drives, Clarabel unless told otherwise."""
+"""Any of the quadratic solvers that CVXPY (Diamond and Boyd 2016) drives: by default Clarabel (Goulart and Chen 2024), interior points."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from cbdp.errors import InputError, SolverError
 from cbdp_solvers import LiftedSolver, check_positive
 from cbdp_solvers.problem import LiftedQP, scale
 
-# What each calls its tolerances, and what else it needs: CVXPY passes these on and has defaults of its own for OSQP.
+# Each backend's names of its tolerances, and its other options: CVXPY passes these on and has defaults of its own for OSQP.
 BACKEND_SETTINGS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Any]]] = {
     "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), {}),
     "PIQP": (("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"), {}),
     "OSQP": (("eps_abs", "eps_rel"), {"max_iter": 20_000, "polishing": True}),
     "SCS": (("eps_abs", "eps_rel"), {"max_iters": 100_000}),
 }
-FIRST_ORDER_BACKENDS = (
-    "OSQP",
-    "SCS",
-)  # first-order methods: a tolerance that is out of reach only wastes time
+# first-order methods: a tolerance that is out of reach only wastes time
+FIRST_ORDER_BACKENDS = ("OSQP", "SCS")
 
 
 @dataclass(frozen=True)
@@ -37,9 +35,8 @@ class Cvxpy(LiftedSolver):
     install: ClassVar[str] = "pip install cvxpy"
 
     solver: str = "CLARABEL"
-    tolerance: float | None = (
-        None  # as the solver means it; None: 1e-12 by interior points, 1e-7 by splitting
-    )
+    # as the backend defines it; None: 1e-12 by interior points, 1e-7 by splitting
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
         if self.solver not in BACKEND_SETTINGS:

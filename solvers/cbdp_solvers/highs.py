@@ -1,4 +1,4 @@
-"""HiGHS: its interior-point method HiPO where the package highspy-extras is there, else its active-set method."""
+"""HiGHS (Huangfu and Hall 2018): its interior-point method HiPO where highspy-extras is installed, else its active-set method."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cbdp.errors import SolverError
 from cbdp_solvers import LiftedSolver, check_positive
 from cbdp_solvers.problem import LiftedQP, ScaledQP, scale
 
-MAX_ACTIVE_SET_LEAVES = 2_000  # leaves
+MAX_ACTIVE_SET_LEAVES = 2_000  # leaves: the active-set method changes one at a time
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,7 @@ class Highs(LiftedSolver):
     package: ClassVar[str | None] = "highspy"
     install: ClassVar[str] = "pip install highspy highspy-extras"
 
-    tolerance: float = (
-        1e-10  # of residuals and duality gap, of the largest count; HiGHS takes none below 1e-10
-    )
+    tolerance: float = 1e-10  # of residuals and gap, relative to the largest count; HiGHS takes none below
 
     def __post_init__(self) -> None:
         check_positive("highs", tolerance=self.tolerance)
@@ -49,11 +47,12 @@ class Highs(LiftedSolver):
         highs.setOptionValue("ipm_optimality_tolerance", max(self.tolerance / 100, 1e-12))
         highs.passModel(_highs_model(highspy, s))
         highs.run()
-        found, info = highs.getSolution(), highs.getInfo()
-        if not found.value_valid or not found.dual_valid:
+        solution, info = highs.getSolution(), highs.getInfo()
+        if not solution.value_valid or not solution.dual_valid:
             status = highs.modelStatusToString(highs.getModelStatus())
             raise SolverError(f"highs gave no answer ({status}). Try 'newton'.")
-        z, y = np.array(found.col_value), -np.array(found.row_dual)  # HiGHS prices rows with the other sign
+        # HiGHS' row duals have the opposite sign
+        z, y = np.array(solution.col_value), -np.array(solution.row_dual)
         return *s.undo(*s.polished(z, y)), max(info.ipm_iteration_count, info.qp_iteration_count)
 
 

@@ -1,4 +1,9 @@
-"""The Newton system (R + BᵀDB) z = g, factorised again and again with other D but one pattern."""
+"""The Newton system (R + BᵀDB) z = g, factorised again and again with other D but one pattern.
+
+Block elimination (Boyd and Vandenberghe 2004, appendix C.4): a feature's elements are disjoint, so its block of the matrix is diagonal. The largest
+feature is eliminated for free, and the size and density of what is left, its Schur complement, decide between four methods. The last part
+is a change of the dual's basis for programs in which leaves weigh next to nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +23,16 @@ from cbdp.arrays import Floats
 from cbdp.errors import SolverError
 from cbdp_solvers.problem import Problem, Term
 
-MAX_COMPILED_UNKNOWNS = (
-    100  # unknowns beside the largest feature's up to which the system is solved by compiled code alone,
-)
-MAX_COMPILED_ELIMINATED_UNKNOWNS = 300  # and unknowns of the largest feature
-MAX_DENSE_SCHUR_UNKNOWNS = (
-    4000  # unknowns beside the largest feature's up to which their Schur complement is kept dense
-)
-MAX_SPARSE_SCHUR_DENSITY = (
-    0.1  # share of the Schur complement's entries that are not zero, up to which a sparse factor is faster
-)
-MAX_PATTERN_PRODUCTS = 50_000_000  # products of entries that may be spent on looking at the pattern
-DIAGONAL_SHIFTS = (
-    0.0,
-    1e-12,
-    1e-9,
-    1e-6,
-    1e-3,
-)  # share by which a diagonal is raised until it can be factorised
-EXACT_COUNT_CURVATURE = 1e-12  # curvature, relative to the largest, given to exact counts, which have none: it slows a step, not more
+# unknowns beside the largest feature's: up to here calls of libraries cost more than sums
+MAX_COMPILED_UNKNOWNS = 100
+MAX_COMPILED_ELIMINATED_UNKNOWNS = 300  # unknowns of the largest feature in that case
+MAX_DENSE_SCHUR_UNKNOWNS = 4000  # unknowns beside the largest feature's: a dense Schur complement of 128 MB
+# share of non-zero entries up to which a sparse factor is faster than a dense one
+MAX_SPARSE_SCHUR_DENSITY = 0.1
+MAX_PATTERN_PRODUCTS = 50_000_000  # products of entries spent on examining the pattern
+DIAGONAL_SHIFTS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # relative, tried in turn until the matrix can be factorised
+# relative to the largest: exact counts have none, and a speck only slows a step
+EXACT_COUNT_CURVATURE = 1e-12
 
 
 class LinearSolver(Protocol):
@@ -85,7 +81,7 @@ def _regularized_diagonal(room: Floats, d: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class CompiledSchur:
-    """Compiled as a whole: a feature is eliminated for free, and of the others so few are left that calls would cost more."""
+    """Compiled as a whole: the largest feature eliminated, and of the others so few that calls would cost more."""
 
     member: Any
     room: Floats
@@ -104,7 +100,7 @@ class CompiledSchur:
 
 
 class SparseLDL:
-    """LDLᵀ with an ordering found once. `room` is the diagonal of R, or R itself if that is none."""
+    """Sparse LDLᵀ by QDLDL, with one ordering for all D. `room` is the diagonal of R, or R itself where it is not diagonal."""
 
     def __init__(self, member: Any, room: Any) -> None:
         form = sp.coo_array(sp.triu(room if sp.issparse(room) else sp.diags_array(room)))
@@ -134,17 +130,15 @@ class SparseLDL:
                 else:
                     self.factor.update(hessian, upper=True)
                 return np.asarray(self.factor.solve(gradient))
-            except (
-                RuntimeError
-            ):  # rounding made it indefinite: somewhat more curvature slows a step, not more
-                self.factor = None
+            except RuntimeError:
+                self.factor = None  # rounding made it indefinite: a larger diagonal only slows the step
         raise SolverError(
             "the Newton system is too ill-conditioned to be factorised: give 'singleton' more weight"
         )
 
 
 class DenseSchur:
-    """The largest feature eliminated, the others dense: for features that cross each other a lot."""
+    """The largest feature eliminated, the others by a dense Cholesky factor: for features that cross each other a lot."""
 
     def __init__(self, member: Any, room: Floats, largest: slice) -> None:
         self.room = room
@@ -176,7 +170,7 @@ class DenseSchur:
 
 @dataclass(frozen=True, eq=False)
 class ConjugateGradients:
-    """Conjugate gradients, for what no factor fits. Inexact steps are made good by the next ones."""
+    """Conjugate gradients with a Jacobi preconditioner (`scipy.sparse.linalg.cg`), for what no factor fits: an inexact Newton step (Dembo and others 1982)."""
 
     member: Any
     room: Floats
@@ -210,7 +204,7 @@ def _hessian_entries(member: Any, pattern: Any) -> tuple[NDArray[Any], NDArray[A
 
 
 def _entry_positions(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any]:
-    """Where entries (row ≤ column) stand among the entries of an upper-triangular csc pattern."""
+    """Positions of entries (row ≤ column) among the entries of an upper-triangular csc pattern."""
     pattern.sort_indices()
     m = np.int64(pattern.shape[0])
     keys = np.repeat(np.arange(m, dtype=np.int64), np.diff(pattern.indptr)) * m + pattern.indices
@@ -227,17 +221,17 @@ def _solve_by_elimination(indptr, indices, d, diagonal, gradient, first, end, z)
     left = np.zeros((m, m))
     for k in range(len(d)):
         if d[k] != 0.0:
-            own = -1
+            eliminated = -1
             for a in range(indptr[k], indptr[k + 1]):
                 if first <= indices[a] < end:
-                    own = indices[a] - first
-                    pivot[own] += d[k]
+                    eliminated = indices[a] - first
+                    pivot[eliminated] += d[k]
             for a in range(indptr[k], indptr[k + 1]):
                 i = indices[a] if indices[a] < first else indices[a] - free
                 if first <= indices[a] < end:
                     continue
-                if own >= 0:
-                    cross[own, i] += d[k]
+                if eliminated >= 0:
+                    cross[eliminated, i] += d[k]
                 for b in range(indptr[k], indptr[k + 1]):
                     j = indices[b] if indices[b] < first else indices[b] - free
                     if not first <= indices[b] < end and j <= i:
@@ -289,21 +283,19 @@ def _cholesky_in_place(a):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
     return True
 
 
-# Other unknowns for features that say the same thing: shifts without cancellation, however small the leaves' weight.
+# A basis of the dual in which shifts have no cancellation, however small the leaves' weight.
 #
 # Trips per period add up to the total, so raising the total's price and lowering every period's by as much changes no shift:
-# B N = 0 for such combinations N. When leaves weigh next to nothing (1/|U|, say) prices grow like |U| along N, to settle
-# what the features themselves disagree about, and shifts, being their small differences, drown in rounding. With the
+# B N = 0 for such combinations N. When leaves weigh next to nothing (1/|U|, say) prices grow like |U| along N, to reconcile
+# the features among themselves, and shifts, being their small differences, drown in rounding. With the
 # unknowns θ = (β, α), λ = E β + N α, the shifts are B E β: the large numbers α never meet the small ones.
 
 
-MIN_WEIGHT_RATIO = (
-    1e-4  # weight of a leaf relative to an element's below which that element's price may be large
-)
+# weight of a leaf relative to an element's, below which that element's price may be large
+MIN_WEIGHT_RATIO = 1e-4
 
-Relation = tuple[
-    int, NDArray[Any], NDArray[Any]
-]  # the unknown that is given up, others of its sign, those against it
+# the unknown that is replaced, others of its sign, those of the opposite sign
+Relation = tuple[int, NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +322,7 @@ def dual_basis(
     room: Floats,
     active: NDArray[np.bool_] | None = None,
 ) -> DualBasis | None:
-    """Unknowns of which as many as possible do not move the shifts; None if there are no such.
+    """A basis of which as many unknowns as possible do not move the shifts; None if there are no such.
 
     Where only some cells are `active` (have leaves above their shift) only their shifts must be precise, and more
     combinations leave them alone.
@@ -363,17 +355,17 @@ def _dual_relations(
     problem: Problem, places: Mapping[str, NDArray[Any]], cells: NDArray[Any]
 ) -> list[Relation]:
     """Combinations of prices that cancel in these cells: elements of each feature against those of a larger one."""
-    found: list[Relation] = []
+    relations: list[Relation] = []
     by_size = sorted(problem.terms, key=lambda t: -len(t.target))
     for position, term in enumerate(by_size):
-        told = np.zeros(max((int(p.max(initial=-1)) for p in places.values()), default=-1) + 1, dtype=bool)
+        covered = np.zeros(max((int(p.max(initial=-1)) for p in places.values()), default=-1) + 1, dtype=bool)
         for other in _related_features(term, by_size[:position], cells):
             for relation in _relations_between(term, other, places, cells):
-                own = np.r_[relation[0], relation[1]]
-                if not told[own].any():  # one relation for an element: a second one would say nothing new
-                    told[own] = True
-                    found.append(relation)
-    return found
+                members = np.r_[relation[0], relation[1]]
+                if not covered[members].any():  # a second relation of an element would be redundant
+                    covered[members] = True
+                    relations.append(relation)
+    return relations
 
 
 def _related_features(term: Term, larger: Sequence[Term], cells: NDArray[Any]) -> list[Term]:
@@ -401,8 +393,8 @@ def _relations_between(
     order = np.argsort(of, kind="stable")
     place = np.concatenate([places[term.name], places[other.name]])[order]
     cuts = np.cumsum(np.bincount(of, minlength=count))[:-1]
-    found: list[Relation] = []
-    for group, mine in zip(np.split(place, cuts), np.split(order < n, cuts), strict=True):
-        if (group >= 0).all() and mine.any() and not mine.all():  # all of it is measured, by both
-            found.append((int(group[mine][0]), group[mine][1:], group[~mine]))
-    return found
+    relations: list[Relation] = []
+    for group, of_term in zip(np.split(place, cuts), np.split(order < n, cuts), strict=True):
+        if (group >= 0).all() and of_term.any() and not of_term.all():  # all of it is measured, by both
+            relations.append((int(group[of_term][0]), group[of_term][1:], group[~of_term]))
+    return relations

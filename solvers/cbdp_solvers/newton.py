@@ -1,11 +1,11 @@
-"""Semismooth Newton on the dual: exact after finitely many steps, one unknown per measured element, not per leaf.
+"""Semismooth Newton on the dual (Qi and Sun 1993): exact after finitely many steps, one unknown per measured element, not per leaf.
 
 With r_ij = 1/w_ij the dual of the problem is to minimise over the prices λ
 
     Φ(λ) = ½ Σ_u w_u max(0, c_u − s_k/w_u)² + Σ_ij ½ r_ij λ_ij² + c_ij λ_ij,      s = B λ (the cells' shifts),
 
-smooth, convex and piecewise quadratic: gradient R λ + c − BᵀY(s), Hessian R + Bᵀ D B, where Y_k and D_k are sums over
-the leaves of cell k that lie above their shift. The leaves are x_u = max(0, c_u − s_k/w_u).
+smooth, convex and piecewise quadratic: gradient R λ + c − BᵀY(s), generalised Hessian R + Bᵀ D B, where Y_k and D_k are sums over the leaves of cell
+k that lie above their shift. The leaves are x_u = max(0, c_u − s_k/w_u). A Newton step on the right piece is exact, so the method ends finitely.
 
 Leaves whose target lies below their cell's dual s do not enter the active set, so as the shifts rise only those above a *floor*
 somewhat below them are kept. Should a shift end below its floor, the floor is lowered and the work resumed: the answer is exact.
@@ -32,26 +32,30 @@ from cbdp_solvers.problem import Problem, bincount
 from cbdp_solvers.solution import SUM_ROUNDING_ERROR as ERROR
 from cbdp_solvers.solution import Solution
 
+# the first solve, on a sample
 MIN_LEAVES_FOR_SAMPLE = 1 << 20  # leaves from which a sample is solved first
-SAMPLE_LEAVES_PER_CELL = 100  # leaves a cell should have in that sample
-STRIDES = (127, 113, 101, 89, 79, 71, 61, 53, 47, 43, 37, 31, 29, 23, 19, 17, 13, 11, 7, 5, 3)
-MIN_LEAVES_WORTH_DROPPING = 1 << 13  # leaves that are not worth dropping
-MAX_LEAVES_PER_ACTIVE_LEAF = 24  # times as many leaves as lie above their shifts: when there are more, those below the floors are dropped
-MAX_FLOOR_RAISES = 4  # times that this is done
-FLOOR_SAMPLE_LEAVES = 20_000  # leaves looked at to set floors
-FLOOR_MARGIN = 1.0  # how far below the shifts floors are set, in scales of the noise
-SAMPLE_RESIDUAL = 1e-2  # residual that a sample is solved to
-SAMPLE_ACTIVE_LEAVES_PER_CELL = 6  # leaves above its shift that a cell should have there
-MAX_SAMPLE_STEPS = 15  # steps on it at most
-SMALL_LEAF_WEIGHT = (
-    1e-7  # weight of a leaf, relative to a feature's, from which prices and shifts are kept apart
-)
-MAX_BASIS_CHANGES = 8  # times that the unknowns are chosen anew, by which cells have leaves above their shift
-MAX_PRECISION_LOSS = 1e-12  # of the shifts' precision from which that is done
-MAX_STEPS_WITHOUT_PROGRESS = 40  # steps without progress after which it is done
-OVERFLOW_STEP = 2.0**-64  # of a step along which Φ overflows
-LINE_SEARCH_SLOPE = 0.1  # slope along a step, relative to its first, that a search ends at
+SAMPLE_LEAVES_PER_CELL = 100  # leaves that a cell should have in the sample, on average
+STRIDES = (127, 113, 101, 89, 79, 71, 61, 53, 47, 43, 37, 31, 29, 23, 19, 17, 13, 11, 7, 5, 3)  # primes
+SAMPLE_RESIDUAL = 1e-2  # residual to which the sample is solved
+SAMPLE_ACTIVE_LEAVES_PER_CELL = 6  # leaves above its shift that a cell should have in the sample
+MAX_SAMPLE_STEPS = 15  # Newton steps on the sample
+# floors
+MIN_LEAVES_WORTH_DROPPING = 1 << 13  # leaves: fewer cost less than dropping them
+MAX_LEAVES_PER_ACTIVE_LEAF = 24  # leaves per leaf above its shift: beyond, those below the floors are dropped
+MAX_FLOOR_RAISES = 4  # times that leaves are dropped
+FLOOR_SAMPLE_LEAVES = 20_000  # leaves from which the scale of the noise is estimated to set floors
+FLOOR_MARGIN = 1.0  # distance of the floors below the shifts, in scales of the noise
+# precision
+# weight of a leaf, relative to a feature's, below which the dual's basis may be changed
+SMALL_LEAF_WEIGHT = 1e-7
+MAX_BASIS_CHANGES = 8  # times that the basis is changed, by which cells have leaves above their shift
+# rounding error of the shifts, relative to the largest count, beyond which it is changed
+MAX_PRECISION_LOSS = 1e-12
+MAX_STEPS_WITHOUT_PROGRESS = 40  # Newton steps that do not halve the residual, after which it is changed
 STALL_RESIDUAL = 1e-9  # residual below which a lack of progress means rounding
+# line search
+OVERFLOW_STEP = 2.0**-64  # factor of a step along which Φ overflows
+LINE_SEARCH_SLOPE = 0.1  # slope along a step, relative to the first, at which the search ends
 
 
 @dataclass(frozen=True)
@@ -70,32 +74,32 @@ class Newton(Solver):
 
     def answer(self, problem: Problem, warm_start: Solution | None) -> Answer:
         weight = np.atleast_1d(np.asarray(problem.weight, dtype=float))
-        unit = float(np.exp(np.mean(np.log(weight))))  # prices and weights are counted in this inside
+        unit = float(np.exp(np.mean(np.log(weight))))  # the unit of prices and weights in here
         dual, places = _dual_problem(problem, unit)
         every = LeafSet(problem.target, unit / weight, problem.cell)
         search = _Search(dual, dual.linear(), self.max_steps)
         lam = _initial_duals(search, every, _gather_duals(problem, warm_start, places, unit))
-        found = _minimize_above_floors(search, every, lam, self.tolerance)
+        optimum = _minimize_above_floors(search, every, lam, self.tolerance)
         for _ in range(MAX_BASIS_CHANGES):
-            if not dual.slight or not (search.stalled or dual.loss(found) > MAX_PRECISION_LOSS):
+            if not dual.slight or not (search.stalled or dual.loss(optimum) > MAX_PRECISION_LOSS):
                 break
-            better = dual.rebased(problem, places, found.d > 0)
-            lam, dual = better.unknowns(dual.prices(found.lam)), better
+            better = dual.rebased(problem, places, optimum.d > 0)
+            lam, dual = better.unknowns(dual.prices(optimum.lam)), better
             search = _Search(dual, dual.linear(), self.max_steps, search.steps)
-            found = _minimize_above_floors(search, every, lam, self.tolerance)
+            optimum = _minimize_above_floors(search, every, lam, self.tolerance)
         if search.stalled:
             raise SolverError(
-                f"newton stopped making progress at residual {found.residual:.1e}: give 'singleton' more weight"
+                f"newton stopped making progress at residual {optimum.residual:.1e}: give 'singleton' more weight"
             )
         prices = {
-            t.name: _scatter_duals(dual.prices(found.lam) * unit, places[t.name]) for t in problem.terms
+            t.name: _scatter_duals(dual.prices(optimum.lam) * unit, places[t.name]) for t in problem.terms
         }
-        leaves = primal(every.target, every.slack, every.cell, found.shift)
-        shift = found.shift * unit
+        leaves = primal(every.target, every.slack, every.cell, optimum.shift)
+        shift = optimum.shift * unit
         moved = _satisfy_exact_counts(problem, leaves, every.slack)
-        if moved:  # the prices with them, unless no leaf says by how much
-            other = found.shift - problem.shifts(moved)
-            if every.misses(leaves, other) < every.misses(leaves, found.shift):
+        if moved:  # the prices with them, unless no leaf determines by how much
+            other = optimum.shift - problem.shifts(moved)
+            if every.misses(leaves, other) < every.misses(leaves, optimum.shift):
                 prices = {name: price - moved[name] * unit for name, price in prices.items()}
                 shift = other * unit
         return Answer(leaves, prices, search.steps, shift if dual.slight else None)
@@ -121,11 +125,11 @@ class LeafSet:
         )
 
     def least_along(self, shift: Floats, to: Floats, slope: float, growth: float, end: float) -> float:
-        """How far to go from these shifts to those, which are too far: to where Φ is least, about.
+        """Line search: the fraction of the way from these shifts to those, which overshoot, at which Φ is about least.
 
-        Its slope along the way, `slope` < 0 at first and `end` > 0 in the end, increases, piecewise linearly.
+        Its slope along the way, `slope` < 0 at first and `end` > 0 in the end, increases piecewise linearly: safeguarded Newton on the slope.
         """
-        # a leaf's excess is linear on the way, so that one which is below its shift at both ends does not matter
+        # a leaf's excess is linear on the way, so one that is below its shift at both ends never matters
         near = self.only(np.minimum(shift, to))
         low, high, t = 0.0, 1.0, slope / (slope - end)
         for _ in range(60):
@@ -166,7 +170,7 @@ class LeafSet:
         return largest
 
     def spread(self, shift: Floats) -> float:
-        """The scale of the leaves' excess over their shifts, were it exponential: by the median, which riders do not move."""
+        """The scale of the leaves' excess over their shifts, were it exponential: by the median, which is robust to leaves with trips."""
         part = self.sample(max(1, len(self.target) // FLOOR_SAMPLE_LEAVES) | 1)
         excess = part.target / part.slack - shift[part.cell]
         excess = excess[excess > 0]
@@ -234,7 +238,7 @@ class Dual:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Prices, and what a pass over the leaves says of them."""
+    """Unknowns, and Φ with its derivatives there, from one pass over the leaves."""
 
     lam: Floats
     shift: Floats
@@ -368,33 +372,33 @@ def _minimize_above_floors(search: _Search, every: LeafSet, lam: Floats, toleran
         levels.append((floor, every.only(floor)))
     while True:
         leaves = levels[-1][1]
-        found = search.minimise(leaves, lam, tolerance, MAX_LEAVES_PER_ACTIVE_LEAF if raises else np.inf)
-        lam = found.lam
-        low = found.shift < floor
+        point = search.minimise(leaves, lam, tolerance, MAX_LEAVES_PER_ACTIVE_LEAF if raises else np.inf)
+        lam = point.lam
+        low = point.shift < floor
         if search.stalled:
-            return found
-        if found.residual > max(tolerance, STALL_RESIDUAL):  # it stopped to have idle leaves dropped
+            return point
+        if point.residual > max(tolerance, STALL_RESIDUAL):  # it stopped to have idle leaves dropped
             raises -= 1
-            floor = np.maximum(floor, _floors(leaves, found.shift, tops, margin))
+            floor = np.maximum(floor, _floors(leaves, point.shift, tops, margin))
         elif low.any():
             margin *= 2
-            floor = np.where(low, _floors(leaves, found.shift, tops, margin), floor)
+            floor = np.where(low, _floors(leaves, point.shift, tops, margin), floor)
             while (levels[-1][0] > floor).any():
                 levels.pop()
         else:
-            return found
+            return point
         levels.append((floor, levels[-1][1].only(floor)))
 
 
 def _floors(leaves: LeafSet, shift: Floats, tops: Floats, margin: float) -> Floats:
-    """So far below the shifts that few cells will fall through, and below some leaves of every cell."""
+    """Floors so far below the shifts that few cells' shifts will end below them, and below some leaves of every cell."""
     return np.minimum(shift - margin * leaves.spread(shift), tops)
 
 
 def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> dict[str, Floats]:
-    """Move positive leaves, by no more than rounding, until exact counts are met to the last digit; by which prices.
+    """Iterative refinement: positive leaves moved, by no more than rounding, until exact counts are met to the last digit; the change of prices.
 
-    Prices of exact counts can be large and cancel, so that their sum is too coarse; what is missing is shared in trips.
+    Prices of exact counts can be large and cancel, so that their sum is too coarse; the residual is distributed in trips.
     """
     moved: dict[str, Floats] = {}
     if not any(np.isinf(t.weight).any() for t in problem.terms):
@@ -404,9 +408,9 @@ def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> di
     linear = linear_solver(dual.member, dual.room, dual.blocks)
     for _ in range(3):
         above = leaves > 0
-        held = bincount(problem.cell, leaves, problem.cells)
+        sums = bincount(problem.cell, leaves, problem.cells)
         active = bincount(problem.cell, np.where(above, slack, 0.0), problem.cells)
-        missing = dual.target - dual.member.T @ held
+        missing = dual.target - dual.member.T @ sums
         if not np.any(np.abs(missing) > ERROR * (1.0 + np.abs(dual.target))):
             return moved
         price = linear.solve(active, missing)
@@ -495,10 +499,10 @@ def _objective_and_gradient(indptr, indices, room, target, scale, lam, size, y, 
         handled[j] = abs(room[j] * lam[j]) + abs(target[j])
         value += lam[j] * (0.5 * room[j] * lam[j] + target[j])
     for k in range(len(y)):
-        own = y[k] + size[k] * d[k]  # the size of the numbers that the sum Y is made of
+        magnitude = y[k] + size[k] * d[k]  # the size of the numbers that the sum Y is made of
         for a in range(indptr[k], indptr[k + 1]):
             gradient[indices[a]] -= y[k]
-            handled[indices[a]] += own
+            handled[indices[a]] += magnitude
     for j in range(len(lam)):
         residual = max(residual, (abs(gradient[j]) - ERROR * handled[j]) / scale[j])
     return value, gradient, residual

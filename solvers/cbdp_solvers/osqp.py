@@ -1,4 +1,4 @@
-"""OSQP, operator splitting: light iterations, many of them, the more the noise outweighs the counts."""
+"""OSQP (Stellato and others 2020), operator splitting: cheap iterations, the more of them the more noise outweighs counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Osqp(LiftedSolver):
     package: ClassVar[str | None] = "osqp"
     install: ClassVar[str] = "pip install osqp"
 
-    tolerance: float = 1e-7  # of the residuals, of the largest count
+    tolerance: float = 1e-7  # of the residuals, relative to the largest count
     max_iterations: int = 20_000
 
     def __post_init__(self) -> None:
@@ -47,6 +47,6 @@ class Osqp(LiftedSolver):
             polishing=True,
             verbose=False,
         )
-        # one that reached its limit may still have the right support: the certificate tells
-        found = solver.solve(raise_error=False)
-        return *s.undo(*s.polished(found.x, found.y[: len(s.rhs)])), int(found.info.iter)
+        # an answer at the iteration limit may still have the right support: the certificate decides
+        result = solver.solve(raise_error=False)
+        return *s.undo(*s.polished(result.x, result.y[: len(s.rhs)])), int(result.info.iter)

@@ -19,7 +19,7 @@ from cbdp.arrays import Floats
 
 T = TypeVar("T")
 
-LEAVES_PER_BLOCK = 1024  # leaves after which a pass looks whether a branch would pay
+LEAVES_PER_BLOCK = 1024  # leaves after which a pass decides anew whether a branch pays
 MIN_LEAVES_FOR_THREADS = 1 << 17  # leaves below which threads cost more than they save
 
 
@@ -57,7 +57,7 @@ def above_shift(
 def leaves_above_floor(
     target: NDArray[Any], slack: Floats, cell: NDArray[Any], floor: Floats
 ) -> tuple[Floats, Floats, NDArray[Any]]:
-    """Value, slack and cell of the leaves whose own floor (c_u w_u > floor_k) they exceed; leaf order is kept."""
+    """Value, slack and cell of the leaves above their cell's floor (c_u w_u > floor_k); leaf order is kept."""
     step = 0 if len(slack) == 1 else 1
     floor = floor if step else floor * slack[0]
 
@@ -75,7 +75,7 @@ def leaves_above_floor(
 def slope_along(
     target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats, change: Floats, t: float
 ) -> tuple[float, float]:
-    """What the leaves have added to the slope of Φ(shift + t·change) since t = 0, and its own slope at t.
+    """The leaves' part of the change of dΦ/dt along shift + t·change since t = 0, and of d²Φ/dt² at t.
 
     The change is summed and not the slope itself, which would be lost in the rounding of large sums.
     """
@@ -121,9 +121,8 @@ def condition_violations(
 @njit(cache=True, nogil=True)
 def _above_shift(target, slack, step, cell, level, start, stop, y, d):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     squares = 0.0
-    mixed = (
-        True  # whether about as many leaves are above as below: then a branch is mispredicted half the time
-    )
+    # whether about as many leaves are above as below: then a branch is mispredicted half the time
+    mixed = True
     for begin in range(start, stop, LEAVES_PER_BLOCK):
         end = min(begin + LEAVES_PER_BLOCK, stop)
         above = 0
@@ -192,9 +191,9 @@ def _condition_violations(target, slack, step, cell, shift, x, start, stop, sums
     for u in range(start, stop):
         k = cell[u]
         r = slack[u * step]
-        wanted = float(target[u])
-        largest = max(largest, abs(wanted))
-        ideal = wanted - shift[k] * r
+        goal = float(target[u])
+        largest = max(largest, abs(goal))
+        ideal = goal - shift[k] * r
         g = x[u] - ideal  # the reduced gradient in trips: ≥ 0, and 0 where x > 0
         stationarity = max(stationarity, -g)
         feasibility = max(feasibility, -x[u])
@@ -203,9 +202,9 @@ def _condition_violations(target, slack, step, cell, shift, x, start, stop, sums
         if x[u] > 0:
             active[k] += r
         w = 1.0 / r if step else 1.0
-        cost += (x[u] - wanted) ** 2 * w
+        cost += (x[u] - goal) ** 2 * w
         best = max(0.0, ideal)
-        dual += (best**2 - wanted**2) * w
+        dual += (best**2 - goal**2) * w
     if not step:
         cost, dual = cost / slack[0], dual / slack[0]
     worst[0], worst[1], worst[2] = stationarity, feasibility, complementarity

@@ -1,4 +1,4 @@
-"""PIQP, a proximal interior-point method: the fastest generic backend on these programs."""
+"""PIQP (Schwan and others 2023), a proximal interior-point method: the fastest generic backend on these programs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ class Piqp(LiftedSolver):
     package: ClassVar[str | None] = "piqp"
     install: ClassVar[str] = "pip install 'cbdp[piqp]'"
 
-    tolerance: float = (
-        1e-12  # of residuals and duality gap, of the largest count; leaves are off by its square root
-    )
+    # of residuals and duality gap, relative to the largest count; leaves are off by its square root
+    tolerance: float = 1e-12
     max_iterations: int = 250
 
     def __post_init__(self) -> None:
@@ -37,5 +36,5 @@ class Piqp(LiftedSolver):
         solver.settings.max_iter = self.max_iterations
         solver.setup(s.hessian, s.linear, s.ties, s.rhs, x_l=s.lower)
         solver.solve()
-        found = solver.result
-        return *s.undo(*s.polished(found.x, found.y)), int(found.info.iter)
+        result = solver.result
+        return *s.undo(*s.polished(result.x, result.y)), int(result.info.iter)

@@ -2,7 +2,7 @@
 
     minimise  Σ_u w_u (x_u − c_u)²  +  Σ_i Σ_j w_ij ((A_i x)_j − c_ij)²    over leaves x ≥ 0
 
-which is (O1)–(O3) of the CBDP paper with every feature's variables expressed by the leaves.
+which is (O1)–(O3) of the CBDP paper (Fioretto and others 2018, Figure 3) with every feature's variables expressed by the leaves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cbdp.arrays import Floats
 
 
 def bincount(places: NDArray[Any], values: Floats, size: int) -> Floats:
-    """Sums of values by place."""
+    """Sums of values by place: `np.bincount`, always of floats."""
     sums: NDArray[Any] = np.bincount(places, weights=values, minlength=size)
     return sums.astype(float, copy=False)
 
@@ -33,9 +33,8 @@ class Term:
     element_of_cell: NDArray[Any]  # the feature's element that holds each cell
     target: Floats  # c_ij, the noisy counts (0 where not measured)
     weight: Floats  # w_ij: 0 where not measured, infinite where the count is exact
-    finer: str | None = (
-        None  # the feature whose elements this one's are tied to when lifted; None: the leaves
-    )
+    # the feature whose elements this one's are tied to when lifted; None: the leaves
+    finer: str | None = None
     element_of_finer: NDArray[Any] | None = None  # this feature's element that holds each of the finer one's
 
     def sums(self, of_cells: Floats) -> Floats:
@@ -63,7 +62,7 @@ class Problem:
         return total
 
     def lifted(self) -> LiftedQP:
-        """The same program with a variable for every element: sparse, as generic solvers need it."""
+        """The same program with a variable for every element (an extended formulation): sparse, as generic solvers need it."""
         return _extended_form(self)
 
 
@@ -89,7 +88,7 @@ class LiftedQP:
         return -self.weight * self.target
 
     def restore(self, x: Floats, y: Floats) -> tuple[Floats, dict[str, Floats]]:
-        """The way back: leaves, and prices by feature, from a solution x and the multipliers y of `ties`.
+        """The inverse map: leaves, and prices by feature, from a solution x and the multipliers y of `ties`.
 
         Stationarity reads weight·(x − target) + tiesᵀ y + z = 0, z for the bounds. A leaf and the elements above it
         form a vector in the kernel of `ties`, so the prices −tiesᵀy of the elements above a leaf sum to its shift.
@@ -126,14 +125,14 @@ def _equality_constraints(problem: Problem, start: Mapping[str, slice], variable
     n = len(problem.target)
     rows, columns, values = [], [], []
     for term in problem.terms:
-        own = start[term.name]
-        row = np.arange(own.start, own.stop) - n
+        elements = start[term.name]
+        row = np.arange(elements.start, elements.stop) - n
         if term.finer is None or term.element_of_finer is None:
             inside, below = term.element_of_cell[problem.cell], np.arange(n)
         else:
             inside, below = term.element_of_finer, np.arange(start[term.finer].start, start[term.finer].stop)
         rows += [row, row[inside]]
-        columns += [np.arange(own.start, own.stop), below]
+        columns += [np.arange(elements.start, elements.stop), below]
         values += [np.ones(len(row)), -np.ones(len(below))]
     shape = (variables - n, variables)
     if not rows:
@@ -142,17 +141,16 @@ def _equality_constraints(problem: Problem, start: Mapping[str, slice], variable
     return sp.csc_matrix(entries, shape=shape)
 
 
-# The lifted program in units that a generic solver's tolerances suit, and the way back.
+# Equilibration: the lifted program in units that suit a generic solver's tolerances, and the inverse map.
 #
 # Weights of 1/n_i make the total weigh 10⁵ times a leaf or more, so that a solver's "solved" can be far off in trips.
 # Here x = τ z / s with s = √(weight / unit) and τ about the largest count: every measured variable then weighs 1. Exact
 # counts are constants, moved to the right-hand side, and rows are divided by their length.
 
 
-POLISH_STEPS = 3  # of polish: enough to repair a few leaves, too few to stand in for the solver
-MULTIPLIER_CURVATURE = (
-    1e-10  # curvature for multipliers of rows that exact counts make redundant; proximal steps undo its bias
-)
+POLISH_STEPS = 3  # enough to repair a few leaves, too few to replace the solver
+# for the multipliers of rows that exact counts make redundant; proximal steps undo its bias
+MULTIPLIER_CURVATURE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +181,7 @@ class ScaledQP:
         return x, self.of_row * np.asarray(y, dtype=float)
 
     def polished(self, z: Any, y: Any) -> tuple[Floats, Floats]:
-        """A few exact steps, each on the support that the one before points to, while they make it better.
+        """Solution polishing (as in Stellato and others 2020): a few exact steps, each on the support of the one before, while they improve it.
 
         Interior points end with z·reduced = μ, so leaves near zero are still off by √μ though their support is right.
         """
@@ -238,10 +236,10 @@ def _solve_on_support(s: ScaledQP, support: NDArray[np.bool_], y: Floats) -> tup
     rows, others = s.ties.shape[0], slack.shape[1]
     normal = ties @ ties.T + MULTIPLIER_CURVATURE * sp.eye_array(rows)
     system = spl.splu(sp.csc_matrix(sp.block_array([[normal, -slack], [-slack.T, None]])))
-    wanted = -(ties @ s.linear[here]) - s.rhs + s.ties @ z
+    rhs = -(ties @ s.linear[here]) - s.rhs + s.ties @ z
     for _ in range(3):
-        found = system.solve(np.concatenate([wanted + MULTIPLIER_CURVATURE * y, np.zeros(others)]))
-        y = found[:rows]
+        solution = system.solve(np.concatenate([rhs + MULTIPLIER_CURVATURE * y, np.zeros(others)]))
+        y = solution[:rows]
     z[here] = -s.linear[here] - ties.T @ y
-    z[loose] = found[rows:]
+    z[loose] = solution[rows:]
     return z, y

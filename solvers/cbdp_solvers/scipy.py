@@ -1,4 +1,4 @@
-"""SciPy's bounded least squares: no extra package, for small problems."""
+"""SciPy's bounded least squares (trust region reflective: Branch, Coleman and Li 1999): no extra package, for small problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Scipy(Solver):
     exact_values: ClassVar[bool] = False  # it knows no equality constraints
     largest: ClassVar[int | None] = 2_000  # seconds there; at 6,400 not done in minutes
 
-    tolerance: float = 1e-14  # of the inner least-squares solves and of the cost's last decrease
+    tolerance: float = 1e-14  # relative: of the inner least-squares solves and of the cost's last decrease
     max_iterations: int = 200
 
     def __post_init__(self) -> None:
@@ -36,24 +36,24 @@ class Scipy(Solver):
         weight = np.broadcast_to(np.asarray(problem.weight, dtype=float), n)
         unit = float(np.exp(np.mean(np.log(weight))))
         most = 1.0 + float(np.max(np.abs(problem.target), initial=0.0))
-        blocks, wanted = [sp.diags_array(np.sqrt(weight / unit))], [problem.target * np.sqrt(weight / unit)]
+        blocks, targets = [sp.diags_array(np.sqrt(weight / unit))], [problem.target * np.sqrt(weight / unit)]
         for term in problem.terms:
             of_leaf = term.element_of_cell[problem.cell]
             root = np.sqrt(term.weight / unit)
             shape = (len(term.target), n)
             blocks.append(sp.csr_array((root[of_leaf], (of_leaf, np.arange(n))), shape=shape))
-            wanted.append(root * term.target)
-        found = lsq_linear(
+            targets.append(root * term.target)
+        result = lsq_linear(
             sp.csr_array(sp.vstack(blocks)),
-            np.concatenate(wanted) / most,
+            np.concatenate(targets) / most,
             bounds=(0.0, np.inf),
             tol=self.tolerance,
             lsmr_tol=self.tolerance,
             max_iter=self.max_iterations,
         )
-        if not np.isfinite(found.x).all():
+        if not np.isfinite(result.x).all():
             raise SolverError("solver 'scipy' returned values that are not numbers. Try 'newton'.")
-        leaves = most * found.x
+        leaves = most * result.x
         cells = np.bincount(problem.cell, weights=leaves, minlength=problem.cells).astype(float)
         prices = {t.name: t.weight * (t.sums(cells) - t.target) for t in problem.terms}
-        return Answer(leaves, prices, int(found.nit))
+        return Answer(leaves, prices, int(result.nit))

@@ -211,20 +211,21 @@ def test_the_installed_command_answers() -> None:
     assert done.stdout.strip() == f"cbdp {__version__}"
 
 
-def test_the_wheel_holds_the_linked_folders(tmp_path: Path) -> None:
-    """A built wheel has features and solvers inside the package, and nothing at its top level."""
+def test_the_wheel_holds_the_packages_of_the_top_folders(tmp_path: Path) -> None:
+    """A built wheel has the packages of features/ and solvers/ beside cbdp, and nothing else at its top level."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     for name in (
-        "features/cbdp_features/universe.py",
-        "solvers/cbdp_solvers/newton.py",
-        "config/config.schema.json",
-        "py.typed",
+        "cbdp_features/universe.py",
+        "cbdp_solvers/newton.py",
+        "cbdp/config/config.schema.json",
+        "cbdp/py.typed",
     ):
-        assert f"cbdp/{name}" in names
-    assert {name.split("/")[0] for name in names} == {"cbdp", f"cbdp-{__version__}.dist-info"}
+        assert name in names
+    tops = {"cbdp", "cbdp_features", "cbdp_solvers", f"cbdp-{__version__}.dist-info"}
+    assert {name.split("/")[0] for name in names} == tops
 
 
 def test_a_silent_command_says_that_it_works(capsys: Captured) -> None:

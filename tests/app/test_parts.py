@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
+from house.graph import importable, modules
 
 from cbdp.app import cli
 from cbdp.app.commands import PART_KINDS, part_lines, part_rows
@@ -95,15 +96,14 @@ def test_parts_of_other_packages_are_shown_with_their_package(monkeypatch: pytes
 def test_every_table_of_parts_is_a_kind() -> None:
     """Whoever adds a table adds its line to `cbdp parts`."""
     found = set()
-    for path in sorted((ROOT / "cbdp").rglob("*.py")) + sorted((ROOT / "solvers").glob("*.py")):
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for module, path in modules(ROOT).items():
         found |= {
-            f"{module.removeprefix('cbdp.')}:{node.target.id}"
+            f"{importable(module)}:{node.target.id}"
             for node in ast.parse(path.read_text("utf-8")).body
             if isinstance(node, ast.AnnAssign)
             and isinstance(node.target, ast.Name)
             and isinstance(node.value, ast.Call)
             and ast.unparse(node.value.func) == "Parts"
         }
-    tables = {id(getattr(import_module(f"cbdp.{m}"), n)) for m, _, n in (f.partition(":") for f in found)}
+    tables = {id(getattr(import_module(m), n)) for m, _, n in (f.partition(":") for f in found)}
     assert tables == {id(kind.table()) for kind in PART_KINDS.values()}

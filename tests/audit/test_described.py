@@ -64,7 +64,7 @@ def test_a_described_folder_is_attacked(tmp_path: Path) -> None:
     [pair] = published.equal
     assert published["both"].label(int(pair.first_rows[0])) == "both: tap on, time 06:45, loc Manly Wharf"
     assert published["both"].counts[pair.second_rows].tolist() == [86]
-    [found] = [p for p in differencing.identified_counts(published) if p.telling]
+    [found] = [p for p in differencing.identified_counts(published) if p.informative]
     assert found.cells == ("both: tap off, time 00:00, loc Cremorne Point Wharf",)
     assert found.estimate == pytest.approx(18)
     assert worst(detection.attack(published)) == "contradicts"

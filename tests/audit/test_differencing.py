@@ -28,7 +28,7 @@ def test_the_secret_ferry(listed: bool) -> None:
     assert found.terms == 3
     assert 18 - found.low == pytest.approx(theorem5.exact(P, 0.05))
     assert theorem5.coverage(P, 18 - found.low) == pytest.approx(0.95, abs=0.003)
-    assert found.telling
+    assert found.informative
     [finding, *_] = differencing.attack(secret(listed=listed))
     assert finding.verdict == "weakness"
     assert "1 hidden count of 'time-loc' can be worked out" in finding.title

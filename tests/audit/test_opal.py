@@ -79,7 +79,7 @@ def test_the_suppressing_releases_are_attacked_successfully(name: str) -> None:
         }
         if not both.shown[row]:
             hidden += 1
-            told += found[row].telling
+            told += found[row].informative
             held += found[row].low <= truth[row] <= found[row].high
     assert hidden >= 8  # of twelve: the others were published after all
     assert told >= hidden - 2

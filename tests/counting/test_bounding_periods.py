@@ -319,8 +319,8 @@ def test_neighbours_differ_by_what_is_stated(rows: Any, per: str, apart: str | N
             assert (moved >= 0).all(), "nobody else's trips change"
             assert moved.sum() <= change.l1
             assert (moved**2).sum() <= change.l2_squared
-            assert (moved > 0).sum() <= change.touched
-            assert moved.max() <= change.pile
+            assert (moved > 0).sum() <= change.l0
+            assert moved.max() <= change.linf
 
 
 def test_loads_are_of_a_period() -> None:

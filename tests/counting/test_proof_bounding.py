@@ -28,7 +28,7 @@ from cbdp.counting.engines import sql
 from cbdp.counting.engines.duckdb import connection
 from cbdp.counting.engines.duckdb_dialect import DuckDialect, StoredField
 from cbdp.counting.linking import LinkedTaps, Prepared
-from cbdp.counting.plan import MAX_TRIPS_PER_PERSON, ContributionBound, CountingPlan
+from cbdp.counting.plan import SATURATED_COUNT, ContributionBound, CountingPlan
 from cbdp.counting.planner import make_plan
 from cbdp.features import Feature, FeatureDag, Universe
 from cbdp.privacy.unit import PERIODS, Person, Sensitivity, Trip, Unit, feature_sensitivity, group_sensitivity
@@ -258,7 +258,7 @@ def test_no_trips_of_one_unit_exceed_a_claim() -> None:
         result = solver(*rules)
         for name, change in case.changes().items():
             for norm, claim in zip(
-                norms(case, name, kept), (change.l1, change.l2_squared, change.pile), strict=True
+                norms(case, name, kept), (change.l1, change.l2_squared, change.linf), strict=True
             ):
                 result.push()
                 result.add(norm > claim)
@@ -298,7 +298,7 @@ def test_one_trip_changes_what_is_claimed() -> None:
             *rules,
             *more,
             z3.Or(
-                *(z3.Or(a - b > claim.pile, b - a > claim.pile) for a, b in zip(before, after, strict=True))
+                *(z3.Or(a - b > claim.linf, b - a > claim.linf) for a, b in zip(before, after, strict=True))
             ),
         )
         assert possible(*rules, *more, length(before, after) > claim.l1 - 1)
@@ -306,10 +306,10 @@ def test_one_trip_changes_what_is_claimed() -> None:
 
 def test_a_row_more_is_a_trip_more() -> None:
     """Small tables of counts, weights about the point where they saturate: a trip more in any row changes one count by one at most, by the engine."""
-    weights = (0, 1, 5, MAX_TRIPS_PER_PERSON - 1, MAX_TRIPS_PER_PERSON, MAX_TRIPS_PER_PERSON + 7)
+    weights = (0, 1, 5, SATURATED_COUNT - 1, SATURATED_COUNT, SATURATED_COUNT + 7)
     own = list(itertools.combinations_with_replacement(weights, 2))  # the two rows of each stop
     before = counted_weights(own)
-    assert before.max() == MAX_TRIPS_PER_PERSON
+    assert before.max() == SATURATED_COUNT
     assert before[:3].tolist() == [0, 1, 5]
     for more in ((1, 0), (0, 1)):
         change = counted_weights([(one + more[0], other + more[1]) for one, other in own]) - before
@@ -474,7 +474,7 @@ def by_shared_sql(
         steps = [
             *sql.steps_inside(plan, say, "trips", str),
             *bounding.bounding_steps(
-                plan.bound, plan.fields[plan.bound.person].kind, say, sql.SECRET_TABLE, own=False
+                plan.bound, plan.fields[plan.bound.person].kind, say, sql.SECRET_TABLE, with_load=False
             ),
         ]
         rows = engine.sql(sql.query(steps, "SELECT flat, COUNT(*) FROM kept GROUP BY flat")).fetchall()
@@ -499,7 +499,7 @@ def engine_agrees(generic: bool) -> None:
             sums = np.stack([np.bincount(case.element(name), weights=v) for v in result[single]])
             assert sums.sum(axis=1).max() <= change.l1
             assert (sums**2).sum(axis=1).max() <= change.l2_squared
-            assert sums.max() <= change.pile
+            assert sums.max() <= change.linf
 
 
 def test_the_model_is_what_duckdb_counts() -> None:
@@ -594,6 +594,6 @@ def test_several_periods_change_what_is_claimed() -> None:
                     sums = np.bincount(element[[*own[0], *own[1]]])
                     assert sums.sum() <= stated.l1
                     assert (sums**2).sum() <= stated.l2_squared, (case.unit, name)
-                    assert sums.max() <= stated.pile
+                    assert sums.max() <= stated.linf
                     reached = max(reached, Fraction(int((sums**2).sum()), stated.l2_squared))
             assert reached > Fraction(1, 8)

@@ -26,7 +26,7 @@ from cbdp.errors import InputError
 
 
 def _read(
-    path: Path, places: list[int], limit: int = csv_rows.MAX_FIELD_BYTES
+    path: Path, places: list[int], limit: int = csv_rows.MAX_RECORD_BYTES
 ) -> tuple[list[tuple[bytes, ...]], ReadTotals]:
     mark, names = csv_header(path)
     tally = ReadTotals()
@@ -130,13 +130,13 @@ def test_any_bytes_are_read_the_same_in_chunks_of_any_size(
 def test_a_record_that_is_too_long_is_dropped_wherever_it_lies(tmp_path: Path) -> None:
     """Quoted or not, a record of more than LIMIT bytes is no row; one of LIMIT is, and the rows around it stay."""
     for size, kept in (
-        (csv_rows.MAX_FIELD_BYTES - 3, 3),
-        (csv_rows.MAX_FIELD_BYTES - 2, 2),
-        (300 * csv_rows.MAX_FIELD_BYTES, 2),
+        (csv_rows.MAX_RECORD_BYTES - 3, 3),
+        (csv_rows.MAX_RECORD_BYTES - 2, 2),
+        (300 * csv_rows.MAX_RECORD_BYTES, 2),
     ):
         path = written(tmp_path, "t.csv", b"a,b\nx,1\n" + b"y" * size + b",1\nz,1\n")
         assert len(_read(path, [0])[0]) == kept
-    path = written(tmp_path, "t.csv", b'a,b\nx,1\n"' + b"y\n" * csv_rows.MAX_FIELD_BYTES + b'",1\nz,1\n')
+    path = written(tmp_path, "t.csv", b'a,b\nx,1\n"' + b"y\n" * csv_rows.MAX_RECORD_BYTES + b'",1\nz,1\n')
     assert [r for r in _read(path, [0])[0] if r != (b"y",)] == [(b"x",), (b"z",)]
 
 
@@ -153,7 +153,7 @@ def test_an_open_quote_swallows_no_trip(tmp_path: Path) -> None:
 
 def test_two_stray_quotes_hide_what_is_between_them_and_no_more(tmp_path: Path) -> None:
     """A quote that opens nothing and one that closes nothing look like a field with line ends; it is at most LIMIT bytes long."""
-    few, many = ["A,1"] * 100, ["A,1"] * (csv_rows.MAX_FIELD_BYTES // 4)
+    few, many = ["A,1"] * 100, ["A,1"] * (csv_rows.MAX_RECORD_BYTES // 4)
     universe = cbdp.Universe(stop=["A", "B"])
     for between, hidden in ((few, 100), (many, 0)):
         lines = ["stop,n", "B,1", '"A,1', *between, 'A",1', "B,1"]

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "proofs"
 SECTIONS = ("Statement", "Assumptions", "Proof", "Code", "Check", "Mutants")
 POINTER = re.compile(r"docs/proofs/([\w-]+)\.md")
-NAME = re.compile(r"`(cbdp(?:\.\w+)+)`")
+NAME = re.compile(r"`(cbdp(?:_features|_solvers)?(?:\.\w+)+)`")
 CHECK = re.compile(r"`(tests/[\w/]+\.py::test_\w+)`")
 MUTANT = re.compile(
     r"^Killed by `([^`]+)`: [^\n]+\n\n```diff\n--- (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
@@ -84,7 +84,7 @@ def documented(file: Path) -> dict[str, str]:
     """Every module, class and function of a file by its dotted name, with its docstring."""
     tree = ast.parse(file.read_text("utf-8"))
     module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    module = re.sub(r"^(?=features\b|solvers\b)", "cbdp.", module)
+    module = re.sub(r"^(features|solvers)\.", "", module)
     result = {module: ast.get_docstring(tree) or ""}
 
     def visit(node: ast.AST, name: str) -> None:

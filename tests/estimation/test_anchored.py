@@ -38,12 +38,12 @@ def test_the_fewer_counts_a_table_has_the_more_it_is_held_to_what_was_measured()
     held = {term.name: term for term in made.terms}
     for before in problem.terms:
         after, many = held[before.name], len(before.target)
-        np.testing.assert_allclose(after.weight, before.weight * (1 + TUNING.anchored / many))
+        np.testing.assert_allclose(after.weight, before.weight * (1 + TUNING.benchmarked_elements / many))
         if before.name == "total":
             wanted = np.array([expected_total(tables, 0.0)])
         else:
             wanted = _combined(before.name, [m for m in tables if m.feature != "total"])
-        more = TUNING.anchored / many
+        more = TUNING.benchmarked_elements / many
         np.testing.assert_allclose(after.target, (before.target + more * wanted) / (1 + more))
     np.testing.assert_array_equal(made.target, problem.target)
 
@@ -58,7 +58,7 @@ def test_margins_of_few_elements_that_tables_add_up_to_get_a_term() -> None:
     assert all(held.count(elements) == 1 for elements in held)
     for term in derived:
         size = len(term.target)
-        assert 1 < size <= TUNING.anchored
+        assert 1 < size <= TUNING.benchmarked_elements
         weighted, precision = np.zeros(size), np.zeros(size)
         for m in _noisy(1):
             member = np.zeros((size, len(m.values)), dtype=bool)
@@ -67,7 +67,7 @@ def test_margins_of_few_elements_that_tables_add_up_to_get_a_term() -> None:
                 weighted += member @ m.values / (member @ m.variance)
                 precision += 1.0 / (member @ m.variance)
         np.testing.assert_allclose(term.target, weighted / precision)
-        np.testing.assert_allclose(term.weight, precision * TUNING.anchored / size)
+        np.testing.assert_allclose(term.weight, precision * TUNING.benchmarked_elements / size)
 
 
 def _combined(name: str, tables: list[cbdp.Measurement]) -> np.ndarray:

@@ -94,9 +94,9 @@ def test_likelihood_of_a_stop_by_brute_force() -> None:
     kept: list[np.ndarray] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            effects.factors,
-            "gains",
-            lambda sums, *_: kept.append(sums) or np.zeros(len(rate_model.FACTOR_SPREADS)),
+            effects,
+            "_log_bayes_factors",
+            lambda sums: kept.append(sums) or np.zeros(len(rate_model.FACTOR_SPREADS)),
         )
         values.judge(known, log, log[known.group], likely)
     shown = np.zeros(UNIVERSE.size, dtype=bool)
@@ -118,7 +118,7 @@ def test_values_that_tables_tell_apart_are_left_alone() -> None:
     assert effects._stop_effects(DAG, known, "time") is None
     assert effects._stop_effects(DAG, known, "origin") is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(effects, "TUNING", TUNING.__class__(apart_listed=10))
+        patch.setattr(effects, "TUNING", TUNING.__class__(max_stop_combinations=10))
         assert effects._stop_effects(DAG, known, "origin") is None
         groups, more = effects.split_by_effects(DAG, known, known.sizes.astype(float), (0.0, 0.6))
     assert groups is known.groups

@@ -42,18 +42,20 @@ def test_likelihoods_of_leaves_are_added_by_element(leaves: int, size: int) -> N
     element, fold = RNG.integers(0, size, leaves).astype(np.int32), RNG.integers(0, 4, leaves).astype(np.int8)
     column = RNG.integers(0, columns, leaves).astype(np.int16)
     rate = np.exp(RNG.normal(-2, 6, leaves)).astype(np.float32)
-    plain = RNG.normal(size=(columns, TUNING.columns))  # at every cell
+    plain = RNG.normal(size=(columns, TUNING.log_rate_cells))  # at every cell
     likely = rate_model.interleave_knots(plain).astype(np.float32)
-    last = TUNING.columns - 2 - 2 * (KNOTS - 1)
-    cells = TUNING.first_log, TUNING.cell, rate_model.CELLS_BELOW_ONE, last
+    last = TUNING.log_rate_cells - 2 - 2 * (KNOTS - 1)
+    cells = TUNING.min_log_rate, TUNING.log_rate_step, rate_model.CELLS_BELOW_ONE, last
     place = (
-        np.log(rate.astype(float)) / TUNING.cell - TUNING.first_log / TUNING.cell - rate_model.CELLS_BELOW_ONE
+        np.log(rate.astype(float)) / TUNING.log_rate_step
+        - TUNING.min_log_rate / TUNING.log_rate_step
+        - rate_model.CELLS_BELOW_ONE
     )
     first = np.clip(place, 0, last + 1)
     wanted = np.zeros((size, KNOTS))
     for u in np.flatnonzero(fold != 2):
         wanted[element[u]] += np.interp(
-            first[u] + 2 * np.arange(KNOTS), np.arange(TUNING.columns), plain[column[u]]
+            first[u] + 2 * np.arange(KNOTS), np.arange(TUNING.log_rate_cells), plain[column[u]]
         )
     for low, high in ((0, size), (size // 2, size)):
         room = kernels.knot_buffers(int(np.bincount(element).max()), high - low)
@@ -63,12 +65,17 @@ def test_likelihoods_of_leaves_are_added_by_element(leaves: int, size: int) -> N
         np.testing.assert_allclose(less[0], less[1][low:high], rtol=1e-4, atol=1e-2 if size == 2 else 1e-3)
 
 
-def plain_fit(sums: np.ndarray, told: np.ndarray, grid: rate_model.FactorGrid) -> np.ndarray:
+def plain_fit(sums: np.ndarray, evidence: np.ndarray, grid: rate_model.FactorGrid) -> np.ndarray:
     """Elements × factors: their likelihood, largest 1."""
-    fit = np.maximum(sums - sums.max(axis=1, keepdims=True), -TUNING.depth) @ grid.spline.astype(float)
-    known, precision, power, width, held, squares, _ = told[:, :, None]
-    variance = 1 / precision + grid.factor * held + grid.factor**2 * squares
-    against = (np.abs(known - grid.factor * held) / (width * np.sqrt(variance))) ** power + np.log(
+    fit = np.maximum(
+        sums - sums.max(axis=1, keepdims=True), -TUNING.max_log_likelihood_drop
+    ) @ grid.spline.astype(float)
+    measured, precision, power, width, rate, overdispersion = (
+        evidence[name][:, None]
+        for name in ("measured", "precision", "power", "width", "rate", "overdispersion")
+    )
+    variance = 1 / precision + grid.factor * rate + grid.factor**2 * overdispersion
+    against = (np.abs(measured - grid.factor * rate) / (width * np.sqrt(variance))) ** power + np.log(
         variance
     ) / 2
     fit = np.where(precision > 0, fit - against, fit)
@@ -83,24 +90,34 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
     peak = RNG.normal(0, 0.7, (many, 1))
     sums[:, :KNOTS] = -RNG.lognormal(2, 1, (many, 1)) * (rate_model.KNOTS - peak) ** 2
     held = RNG.lognormal(3, 1, many)
-    told = np.stack([
-        held * np.exp(RNG.normal(0, 0.5, many)), RNG.lognormal(-3, 1, many), RNG.uniform(1, 2, many), np.ones(many), held,
-        0.3 * held, np.zeros(many),
-    ])  # fmt: skip
-    told[1, ::5] = 1e-9  # next to nothing is known
-    fit = plain_fit(sums[:, :KNOTS], told, grid)
+    evidence = np.zeros(many, dtype=kernels.MARGIN_EVIDENCE)
+    evidence["measured"] = held * np.exp(RNG.normal(0, 0.5, many))
+    evidence["precision"] = RNG.lognormal(-3, 1, many)
+    evidence["power"], evidence["width"] = RNG.uniform(1, 2, many), 1.0
+    evidence["rate"], evidence["overdispersion"] = held, 0.3 * held
+    evidence["precision"][::5] = 1e-9  # next to nothing is known
+    fit = plain_fit(sums[:, :KNOTS], evidence, grid)
     wanted = np.log(fit @ grid.priors.T) - np.log(fit[:, grid.one, None])
     given = grid.spline, grid.factor
     gains = [
-        kernels.spread_gains(sums, every, begin, *given, grid.one, grid.law, told, TUNING.depth)
+        kernels.log_bayes_factors(
+            sums, every, begin, *given, grid.one, grid.priors_single, evidence, TUNING.max_log_likelihood_drop
+        )
         for every, begin in ((1, 0), (4, 3))
     ]
     clear = fit[:, grid.one] > 1e-20
     assert clear.sum() > 30
     for every, begin in ((1, 0), (4, 3)):
         one_by_one = [
-            kernels.spread_gains(
-                sums[j : j + 1], 1, 0, *given, grid.one, grid.law, told[:, j : j + 1], TUNING.depth
+            kernels.log_bayes_factors(
+                sums[j : j + 1],
+                1,
+                0,
+                *given,
+                grid.one,
+                grid.priors_single,
+                evidence[j : j + 1],
+                TUNING.max_log_likelihood_drop,
             )
             for j in range(begin, many, every)
         ]
@@ -113,7 +130,7 @@ def test_gains_and_factors(grid: rate_model.FactorGrid) -> None:
         )
     prior = grid.priors.mean(axis=0)
     np.testing.assert_allclose(
-        kernels.posterior_mean_factors(sums, *given, prior, told, TUNING.depth, 1e-3),
+        kernels.posterior_mean_factors(sums, *given, prior, evidence, TUNING.max_log_likelihood_drop, 1e-3),
         np.maximum(fit @ (prior * grid.factor) / (fit @ prior), 1e-3),
         rtol=1e-4,
     )
@@ -131,6 +148,6 @@ def test_what_follows_moved_tables_is_what_they_would_lead_to() -> None:
     anew = rate_model.fit_rates(noisy, fold, margins(DAG, moved), (totals[1], totals[1]), table)
     change = np.log(anew.rate / found.rate)
     assert change.std() > 0.003
-    assert np.corrcoef(found.follows, change)[0, 1] > 0.8
-    assert found.follows @ change / (change @ change) == pytest.approx(1.0, abs=0.25)
+    assert np.corrcoef(found.log_rate_change, change)[0, 1] > 0.8
+    assert found.log_rate_change @ change / (change @ change) == pytest.approx(1.0, abs=0.25)
     assert SINGLETON not in probe_moves(sums)

@@ -92,7 +92,7 @@ def test_a_coarse_lattice_is_near_the_fine_one(
     scale = 200.0
     noisy = np.arange(-900.0, 901.0, 60.0)
     coarse = likelihood.count_likelihood(noisy, kind(scale))
-    monkeypatch.setattr(likelihood, "TUNING", replace(TUNING, fine=1000))
+    monkeypatch.setattr(likelihood, "TUNING", replace(TUNING, steps_per_scale=1000))
     fine = likelihood.count_likelihood(noisy, kind(scale))
     assert (coarse.step, fine.step) == (6, 1)
     rows = (coarse.means > 0.5) & (coarse.means < 900)

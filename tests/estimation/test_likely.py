@@ -71,9 +71,9 @@ def test_drawn_factors_have_the_expected_mean() -> None:
     grid, many = rate_model.SHARP_GRID, 500
     sums = np.tile(-0.5 * ((rate_model.KNOTS - 0.7) / 0.6) ** 2, (many, 1))
     sums = np.concatenate([sums, np.zeros((many, kernels.KNOT_LANES - sums.shape[1]))], axis=1)
-    told = np.zeros((7, many))
+    evidence = np.zeros(many, dtype=kernels.MARGIN_EVIDENCE)
     prior = grid.priors[4].astype(np.float32)
-    given = sums, grid.spline, grid.factor, prior, told, 60.0, 1e-3
+    given = sums, grid.spline, grid.factor, prior, evidence, 60.0, 1e-3
     drawn = kernels.sampled_factors(*given, (np.arange(many) + rng.random(many)) / many)
     assert drawn.mean() == pytest.approx(kernels.posterior_mean_factors(*given)[0], rel=0.01)
     assert (np.diff(drawn) >= 0).all()

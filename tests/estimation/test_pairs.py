@@ -119,7 +119,7 @@ def test_pairs_that_are_too_many_are_not_listed() -> None:
     known = known_of(noised(demand(1, 2000.0), 1), np.zeros(DAG.cells.size, dtype=int))
     likely, base = effects._censored_log_likelihoods(known, (0.0, 0.3)), np.zeros(DAG.cells.size)
     assert effects._pair_data(DAG, known, ZERO, base, likely) is not None
-    for limit in ({"pairs_listed": 100}, {"fewest_types": PERIODS + 1}, {"pairs_classes": 5}):
+    for limit in ({"max_pairs": 100}, {"fewest_types": PERIODS + 1}, {"max_pair_classes": 5}):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(effects, "TUNING", TUNING.__class__(**limit))
             assert effects._pair_data(DAG, known, ZERO, base, likely) is None

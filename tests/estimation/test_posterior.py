@@ -160,7 +160,11 @@ def test_margins_looked_at_by_parts_say_the_same(monkeypatch: pytest.MonkeyPatch
     """Where memory would not hold a whole margin, its elements are weighed some at a time: the answer is the same but for rounding."""
     measured = measure_demand(DAG, demand(18, 3.0), 1)
     expect = expected_leaves(DAG, measured)
-    monkeypatch.setattr(rate_model, "TUNING", replace(TUNING, weighed_least=3, weighed_leaves=UNIVERSE.size))
+    monkeypatch.setattr(
+        rate_model,
+        "TUNING",
+        replace(TUNING, min_elements_at_once=3, leaves_per_element_at_once=UNIVERSE.size),
+    )
     asked: list[int] = []
     ranges = rate_model.FoldModels.ranges
     monkeypatch.setattr(

@@ -173,7 +173,7 @@ def test_dealt_trips_are_other_types_of_the_same_cell(stops: int) -> None:
     assert (value > 0).all()
     assert not np.isin(index, known.index).any()
     assert cell_counts(dag, index, value) == pytest.approx(mass, rel=1e-9)
-    assert len(index) <= TUNING.listed + mass.sum() + dag.cells.size
+    assert len(index) <= TUNING.min_allocated_types + mass.sum() + dag.cells.size
     again = dealing.allocate(known, mass, seed=5)
     assert np.array_equal(index, again[0])
     assert np.array_equal(value, again[1])
@@ -187,7 +187,7 @@ def test_dealing_is_even_within_a_cell() -> None:
     known = taken(dag, np.array([0, 7, 20, 39]))
     often = np.zeros(40)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dealing, "TUNING", replace(TUNING, listed=1, dealt=1))
+        patch.setattr(dealing, "TUNING", replace(TUNING, min_allocated_types=1, max_allocated_types=1))
         for seed in range(300):
             index, _ = dealing.allocate(known, np.array([9.0]), seed)
             assert len(index) == 9
@@ -263,7 +263,7 @@ def test_vast_universe(epsilon: Fraction) -> None:
     truth = some(dag, 40_000, seed=1)
     assert dag.universe.size > 10**12 - 10**8
     listed = ConstraintBased(dag, epsilon).simulate(truth, seed=2).estimate.index
-    assert len(listed) < 2 * TUNING.listed + 40_000 + 2 * dag.cells.size
+    assert len(listed) < 2 * TUNING.min_allocated_types + 40_000 + 2 * dag.cells.size
     ours, theirs = (
         mean_errors(dag, truth, epsilon, range(3, 5), estimator=name) for name in ("posterior", "projection")
     )

@@ -49,10 +49,10 @@ def test_a_leaf_never_enters_its_own_rate(wild: int, monkeypatch: pytest.MonkeyP
     ]
     fold, found = fold_of_types(UNIVERSE), margins(DAG, measured)
     decisions = (
-        (rate_model, "best_shape"),
-        (rate_model, "believed"),
-        (rate_model, "bunched_by"),
-        (rate_model, "_chosen"),
+        (rate_model, "most_likely_shape"),
+        (rate_model, "accepted_spreads"),
+        (rate_model, "overdispersion"),
+        (rate_model, "_best_trial"),
     )
     played = [Played(getattr(module, name)) for module, name in decisions]
     for (module, name), decision in zip(decisions, played, strict=True):

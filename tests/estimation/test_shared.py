@@ -26,7 +26,7 @@ def corrected(
     """Leaves that follow their rates."""
     sums = shared_errors.measured_sums(DAG, tables)
     return shared_errors.subtract_shared_errors(
-        sums, CELL, CELLS, LeafPosterior(mean, variance, mean), np.zeros(len(mean)), again=again
+        sums, CELL, CELLS, LeafPosterior(mean, variance, mean), np.zeros(len(mean)), refit=again
     )
 
 
@@ -40,15 +40,15 @@ def test_effects_are_predicted_as_a_dense_computation_says() -> None:
     sums = shared_errors.measured_sums(DAG, tables)
     own, lever, mean, off = (rng.uniform(0.5, 2, CELLS) for _ in range(4))
     effects = [
-        shared_errors.RandomEffects(s, rng.uniform(0.01, 0.1, len(s.told)), np.ones(len(s.told)))
+        shared_errors.RandomEffects(s, rng.uniform(0.01, 0.1, len(s.measured)), np.ones(len(s.measured)))
         for s in sums
     ]
-    adds = np.vstack([np.eye(len(s.told))[:, s.element] for s in sums])
-    spread = np.diag(np.concatenate([e.spread for e in effects]))
-    noise = np.diag(np.concatenate([s.noise for s in sums]))
+    adds = np.vstack([np.eye(len(s.measured))[:, s.element] for s in sums])
+    spread = np.diag(np.concatenate([e.effect_variance for e in effects]))
+    noise = np.diag(np.concatenate([s.noise_variance for s in sums]))
     shares = np.diag(lever) @ adds.T @ spread @ adds @ np.diag(lever)
     whole = adds @ (np.diag(own) + shares) @ adds.T + noise
-    missed = np.concatenate([s.told for s in sums]) - adds @ (mean - lever * off)
+    missed = np.concatenate([s.measured for s in sums]) - adds @ (mean - lever * off)
     wanted = adds.T @ spread @ adds @ np.diag(lever) @ adds.T @ np.linalg.solve(whole, missed)
     for start in (np.zeros(5), rng.normal(size=5)):
         predicted, price = shared_errors._blup(effects, mean, own, lever, off, start)
@@ -63,7 +63,7 @@ def test_a_variance_is_passed_on_as_the_common_levers_say() -> None:
     )
     lever = np.arange(1.0, CELLS + 1)
     effects = shared_errors.RandomEffects(time, np.array([0.1, 0.2, 0.3, 0.4]), np.ones(4))
-    wanted = (effects.spread * time.of(lever) ** 2).sum()
+    wanted = (effects.effect_variance * time.of(lever) ** 2).sum()
     assert shared_errors._induced_variance(effects, total, lever) == pytest.approx([wanted])
 
 
@@ -72,7 +72,7 @@ def test_what_is_moved_in_a_table_is_nothing_to_coarser_tables() -> None:
     sums = shared_errors.measured_sums(
         DAG, [Measurement("time", [1, 2, 3, 4], variance=1.0), Measurement("total", [10], variance=1.0)]
     )
-    moves = {s.name: s.moved for s in sums}
+    moves = {s.name: s.probe for s in sums}
     assert moves["time"].sum() == pytest.approx(0)
     assert abs(moves["total"][0]) == 1
 

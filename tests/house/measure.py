@@ -20,7 +20,7 @@ from house.graph import ON_THE_WALL, ROOT, build, canonical, modules, place
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 # Names that say that something was made or found, and not what it is.
-VAGUE_NAMES = frozenset({"found", "made", "given", "said", "told"})
+VAGUE_NAMES = frozenset({"found", "given", "held", "known", "made", "own", "said", "told", "wanted"})
 # Functions that a user's command calls first: (module prefix, function).
 ENTRY_POINTS = {
     "publish": ("cbdp.app.publish", "publish"),

@@ -38,3 +38,11 @@ def test_the_report_names_every_folder(house: House) -> None:
     assert {f"cbdp/{folder}/" for folder in MAY_IMPORT} <= {line.split()[0] for line in lines if line.strip()}
     (everything,) = [line.split() for line in lines if line.startswith("  all ")]
     assert int(everything[1]) == len(house.files)
+
+
+def test_names_say_what_a_thing_is(house: House) -> None:
+    """Less than one function in fifty binds a name that only says that something was made, found or told; no way back to one file a function."""
+    vague, functions = house.vague_functions()
+    assert vague < 0.02 * functions
+    assert len(house.files) <= 250
+    assert len(house.single_importers()) <= 70

@@ -211,7 +211,7 @@ def test_geometric_noise_costs_what_is_paid() -> None:
         (Sensitivity(1, 1, 1, 1), Sensitivity(2, 2, 2, 1), Sensitivity(3, 5, 3, 2)),
         (Fraction(1, 2), Fraction(3)),
     ):
-        law = DiscreteLaplace.costing(epsilon, change)
+        law = DiscreteLaplace.calibrate(epsilon, change)
         assert law.cost(change) == epsilon
         log = law.log_pmf(outcomes).sum(axis=1)
         worst = max(
@@ -276,7 +276,7 @@ def test_gaussian_noise_costs_what_is_paid() -> None:
     z = np.arange(-400, 401)
     for l2_squared, rho in itertools.product((1, 4, 9), (Fraction(1, 50), Fraction(1, 2), Fraction(7, 3))):
         change = Sensitivity(3, l2_squared, 3, 3)
-        law = DiscreteGaussian.costing(rho, change)
+        law = DiscreteGaussian.calibrate(rho, change)
         assert law.cost(change) <= rho
         shift = math.isqrt(l2_squared)
         for alpha in (1.1, 2.0, 7.0, 40.0):

@@ -35,7 +35,6 @@ from strategies import Case, cases
 import cbdp
 from cbdp import FeatureDag, Measurement, Universe, post_process
 from cbdp.estimation import projection
-from cbdp.estimation import projection as floors
 from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise.laplace import DiscreteLaplace
@@ -79,8 +78,8 @@ def solved_twin() -> list[np.ndarray]:
 @pytest.fixture
 def high_floors(monkeypatch: pytest.MonkeyPatch) -> None:
     """First floors that are too high, and lowered little by little: much of what matters comes from bands."""
-    monkeypatch.setattr(floors, "THRESHOLD_MARGIN", -1.9)
-    monkeypatch.setattr(projection, "THRESHOLD_MARGIN", 0.1)
+    monkeypatch.setattr(projection, "THRESHOLD_MARGIN", -1.9)
+    monkeypatch.setattr(projection, "LOWERING_MARGIN", 0.1)
 
 
 @pytest.mark.slow

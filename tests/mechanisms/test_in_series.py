@@ -134,7 +134,7 @@ def test_one_more_draw_costs_no_less_than_any_day_of_it() -> None:
         for number in range(1, 7):
             price = cost_of_redraw(span, number)
             for day in range(6):
-                entries = span.sums.asked(number - 1)[:, day].tolist()
+                entries = span.sums.rows_ending_in(number - 1)[:, day].tolist()
                 cost = sum(
                     Fraction(made.change(name).l2_squared * c * c) / (2 * Fraction(paid.law.scale) ** 2)
                     for name, paid in span.tables.items()

@@ -104,14 +104,14 @@ LAW = Added(NOISE_DISTRIBUTIONS, "twice", """
     import numpy as np
 
     from cbdp.measuring.samplers import Sampler, sampler_of
-    from cbdp.privacy.noise import Law, law_of
+    from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
     @dataclass(frozen=True)
-    class Part(Law):
+    class Part(NoiseDistribution):
         name: ClassVar[str] = "twice"
         about: ClassVar[str] = "the sum of two geometric noises: lighter tails"
         excess_kurtosis: ClassVar[float] = 1.5
-        one = property(lambda self: law_of("geometric", self.scale))
+        one = property(lambda self: noise_distribution("geometric", self.scale))
         variance = lambda self: 2 * self.one.variance()
         transform = lambda self, t: self.one.transform(t) ** 2
         log_moment = lambda self, s: 2 * self.one.log_moment(s)
@@ -146,9 +146,8 @@ MECHANISM = Added(MECHANISMS, "even", """
     from cbdp.measuring import measure
     from cbdp.mechanisms import Mechanism
     from cbdp.parts import setting
-    from cbdp.privacy.accounting import Claim
-    from cbdp.privacy.accounting import Spend
-    from cbdp.privacy.noise.laplace import Geometric
+    from cbdp.privacy.accounting import DPCost, PrivacyGuarantee
+    from cbdp.privacy.noise.laplace import DiscreteLaplace
     from cbdp.privacy.measurement import PlannedAnswer
     from cbdp.rounding import ROUNDINGS
 
@@ -159,10 +158,10 @@ MECHANISM = Added(MECHANISMS, "even", """
         table: str = setting("the table that is measured", default="zone")
 
         def claim(self):
-            return Claim(self.unit, Spend(self.table, self.epsilon))
+            return PrivacyGuarantee(self.unit, DPCost(self.table, self.epsilon))
 
         def answers(self):
-            law = Geometric.costing(self.epsilon, self.change("singleton"))
+            law = DiscreteLaplace.calibrate(self.epsilon, self.change("singleton"))
             return (PlannedAnswer(self.table, self.epsilon, law),)
 
         def measure(self, counts, entropy):

@@ -65,7 +65,7 @@ def _least_worst(dag: FeatureDag, target: Mapping[str, Fraction], leaves: float)
 @pytest.mark.parametrize(("name", "leaves"), [("balanced", 0.4), ("tables", 1e-6), ("leaves", 1e-6)])
 def test_the_worst_ratio_is_within_a_twentieth_of_the_bound(name: str, leaves: float) -> None:
     """Least squares with matrices and a solver of other people find no shares that are better by more than 5 %."""
-    stated = BUDGETS.get(name).standing(_asked(SMALL))
+    stated = BUDGETS.get(name).specialist_ratios(_asked(SMALL))
     assert stated is not None
     split = allocate(SMALL, 1, name, enough=Fraction(1, 50))
     part = np.array([float(split[n]) for n in SMALL.features])
@@ -82,7 +82,7 @@ def test_the_worst_ratio_is_within_a_twentieth_of_the_bound(name: str, leaves: f
 @pytest.mark.parametrize("name", ["balanced", "tables"])
 def test_shares_are_near_their_own_bound_on_any_features(name: str, dag: str) -> None:
     """With many tables or few, crossing or not, what is guaranteed to each costs at most 5 %."""
-    stated = BUDGETS.get(name).standing(_asked(DAGS[dag]))
+    stated = BUDGETS.get(name).specialist_ratios(_asked(DAGS[dag]))
     assert stated is not None
     assert 1 <= stated.worst / stated.bound <= 1.05
 
@@ -162,7 +162,7 @@ def test_a_law_with_other_returns_is_asked() -> None:
 def test_a_mechanism_says_how_its_shares_stand() -> None:
     """Target, worst ratio and bound, in words; for budgets by position there is nothing to compare with."""
     said = " ".join(cbdp.ConstraintBased(CITY, 1, budget="tables").remarks())
-    stated = BUDGETS.get("tables").standing(_asked(CITY))
+    stated = BUDGETS.get("tables").specialist_ratios(_asked(CITY))
     assert stated is not None
     assert f"is {stated.worst:.2f} times what it would be if all of ε went to that table alone." in said
     assert f"No shares bring it below {stated.bound:.2f}." in said

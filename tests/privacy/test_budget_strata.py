@@ -106,7 +106,7 @@ def test_attributes_of_attributes_are_recognised() -> None:
     found = design_strata(FeatureDag(CITY, [by_region, by_zone]))
     assert found.names == ("total", "region", "zone", "singleton")
     assert found.degrees.tolist() == [1, 5, 3, 12 * 12 * 3 - 9]
-    assert found.told.tolist() == [[1, 1, 1, 1], [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]]
+    assert found.refines.tolist() == [[1, 1, 1, 1], [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]]
 
 
 @pytest.mark.parametrize("zones", [40, 2000])

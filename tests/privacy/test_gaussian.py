@@ -157,8 +157,8 @@ def test_precision_is_the_inverse_variance_and_its_slope(rate):
 @settings(max_examples=200, deadline=None)
 def test_noise_costs_no_more_than_it_was_bought_with(rho, square):
     """The scale is rounded up: what it costs is a fraction, at most the ρ given, and less by at most a part in 10¹¹."""
-    change = Sensitivity(l1=square, l2_squared=square, touched=square, pile=1)
-    law = DiscreteGaussian.costing(rho, change)
+    change = Sensitivity(l1=square, l2_squared=square, l0=square, linf=1)
+    law = DiscreteGaussian.calibrate(rho, change)
     assert isinstance(law.cost(change), Fraction)
     assert rho * (1 - Fraction(1, 10**10)) <= law.cost(change) <= rho
     assert float(DiscreteGaussian.rate(np.array(float(rho)), change)) == pytest.approx(

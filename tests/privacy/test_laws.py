@@ -235,9 +235,9 @@ def test_laws_are_parts():
 
 def test_scale_and_price_are_two_sides_of_one():
     """ε buys a scale of Δ/ε, and such a scale costs ε again, as fractions."""
-    change = Sensitivity(l1=3, l2_squared=9, touched=3, pile=3)
+    change = Sensitivity(l1=3, l2_squared=9, l0=3, linf=3)
     for kind in (DiscreteLaplace, RoundedLaplace):
-        law = kind.costing(Fraction(1, 7), change)
+        law = kind.calibrate(Fraction(1, 7), change)
         assert law.scale == 21
         assert law.cost(change) == Fraction(1, 7)
 

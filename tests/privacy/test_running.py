@@ -31,8 +31,8 @@ def test_one_unit_changes_no_more_than_is_said(name: str, periods: int, k: int) 
     seen = [np.outer(rows[:, d], unit) for d in range(periods) for unit in _units(k)]
     assert max(int(np.abs(c).sum()) for c in seen) == said.l1
     assert max(int((c**2).sum()) for c in seen) == said.l2_squared
-    assert max(int((c != 0).sum()) for c in seen) <= said.touched
-    assert max(int(c.max()) for c in seen) == said.pile
+    assert max(int((c != 0).sum()) for c in seen) <= said.l0
+    assert max(int(c.max()) for c in seen) == said.linf
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -94,7 +94,7 @@ def test_the_tree_asks_each_period_at_every_level() -> None:
     tree = binary_tree(365)
     assert tree.rows.sum(axis=0).max() == 9
     assert (np.diff(tree.ends) >= 0).all()
-    assert tree.asked(7).sum(axis=1).tolist() == [1, 2, 4, 8]
+    assert tree.rows_ending_in(7).sum(axis=1).tolist() == [1, 2, 4, 8]
 
 
 @pytest.mark.parametrize("periods", [0, -1, 5000, 2.5, True])

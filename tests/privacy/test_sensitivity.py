@@ -165,8 +165,8 @@ def test_no_person_changes_more(universe: Universe, most: int, per: str) -> None
             )
             assert found.l1 <= stated.l1
             assert found.l2_squared <= stated.l2_squared
-            assert found.touched <= stated.touched
-            assert found.pile == stated.pile
+            assert found.l0 <= stated.l0
+            assert found.linf == stated.linf
             if not universe.zeros and "mode" not in by:
                 assert (found.l1, found.l2_squared) == (stated.l1, stated.l2_squared), (unit, by)
 
@@ -189,8 +189,8 @@ def test_no_person_changes_more_over_two_periods(universe: Universe, most: int, 
         vector = np.bincount(element[[*one, *other]], minlength=1)
         assert vector.sum() <= stated.l1
         assert (vector**2).sum() <= stated.l2_squared
-        assert (vector > 0).sum() <= stated.touched
-        assert vector.max(initial=0) <= stated.pile
+        assert (vector > 0).sum() <= stated.l0
+        assert vector.max(initial=0) <= stated.linf
 
 
 def test_large_universes_are_not_listed() -> None:

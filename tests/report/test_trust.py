@@ -66,8 +66,8 @@ def test_noise_of_a_tree_is_not_said_to_be_that_of_a_feature():
     """A hierarchical release measures levels: only those that are features themselves have a noise scale."""
     city = cbdp.datasets.ann_arbor(hours=("08:00", "08:30"))
     published = published_view(cbdp.Hierarchical(city.features(), 1).simulate(city.trips, 1))
-    assert published.law("time") is not None
-    assert published.law("mode") is None
+    assert published.noise_distribution("time") is not None
+    assert published.noise_distribution("mode") is None
     assert reliability_of(published, "mode").use is None
 
 

@@ -1,4 +1,8 @@
-"""What an attacker sees of a release: as numbers, one row for each trial. And how one run can hold thousands of trials."""
+"""Privacy auditing: lower bounds on the ε or ρ of a mechanism, proven from nothing but runs on two neighbouring data sets.
+
+First, how one run holds thousands of trials (`TrialParts`) and what an attacker sees of each as a row of numbers (`numbers`); then the
+bound on ε, the bound on ρ, and a series of releases as one mechanism. Events are searched by `cbdp.audit.distinguishing`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cbdp.arrays import Bools, Floats, Ints
-from cbdp.audit.distinguishing import as_finding, in_a_line, search
+from cbdp.audit.distinguishing import bound_finding, bound_text, search
 from cbdp.audit.findings import Finding
 from cbdp.counting.clock import Clock
 from cbdp.counting.counts import Counts, count
@@ -38,7 +42,7 @@ from cbdp.release.release import Release
 Rows = Mapping[str, Sequence[Hashable]]
 
 PART = "part"
-MAX_VIEW_COLUMNS = 1000  # columns of a view that can be searched
+MAX_VIEW_COLUMNS = 1000  # numbers seen of one trial: the search for events takes time and memory for each
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,8 @@ class TrialParts:
         rows = [len(next(iter(table.values()), [])) for table in sets]
         size = np.where(first, rows[0], rows[1])
         part = np.repeat(np.arange(len(first)), size)
-        place = np.arange(len(part)) - np.repeat(np.cumsum(size) - size, size)
-        row = place + np.where(first[part], 0, rows[0])
+        rank = np.arange(len(part)) - np.repeat(np.cumsum(size) - size, size)
+        row = rank + np.where(first[part], 0, rows[0])
         mixed: dict[str, NDArray[Any]] = {PART: part}
         for name in sets[0] | sets[1]:
             both = np.array([*sets[0].get(name, []), *sets[1].get(name, [])])
@@ -133,8 +137,8 @@ class ThroughFiles:
     mechanism: Any
 
     def simulate(self, data: Any, seed: int) -> Reading:
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place) / "release"
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / "release"
             self.mechanism.simulate(data, seed).save(folder, simulation=True)
             return read(folder)
 
@@ -148,34 +152,34 @@ def read(folder: Path) -> Reading:
         name = path.relative_to(folder).as_posix()
         sizes[name] = path.stat().st_size
         if path.suffix == ".parquet" and not name.startswith("universe/"):
-            tables[name] = _stored(pq.read_table(path))
+            tables[name] = _stored_table(pq.read_table(path))
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    return Reading(tables, dict(_leaves(manifest, "")), sizes)
+    return Reading(tables, dict(_manifest_numbers(manifest, "")), sizes)
 
 
-def _stored(table: Any) -> StoredTable:
+def _stored_table(table: Any) -> StoredTable:
     from cbdp.release.layout import NUMBER_COLUMNS
 
     keys, columns = {}, {}
     for name in table.column_names:
-        held = table[name].combine_chunks()
+        column = table[name].combine_chunks()
         if name in NUMBER_COLUMNS:
-            columns[name] = np.asarray(held.to_numpy(zero_copy_only=False), dtype=float)
+            columns[name] = np.asarray(column.to_numpy(zero_copy_only=False), dtype=float)
         else:
-            coded = held.dictionary_encode()
+            coded = column.dictionary_encode()
             codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
             keys[name] = (codes, coded.dictionary.to_pylist())
     return StoredTable(table.num_rows, keys, columns)
 
 
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
+def _manifest_numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
     """Every number in the manifest, by its place."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _leaves(inner, f"{path}.{name}".lstrip("."))
+            yield from _manifest_numbers(inner, f"{path}.{name}".lstrip("."))
     elif isinstance(value, list):
         for i, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}[{i}]")
+            yield from _manifest_numbers(inner, f"{path}[{i}]")
     elif isinstance(value, int | float):
         yield path, float(value)
 
@@ -195,9 +199,9 @@ def numbers(published: Any, parts: TrialParts | None = None) -> dict[str, Floats
         named = [(f"{i + 1}: {n}", v) for i, p in enumerate(published) for n, v in numbers(p, parts).items()]
         return dict(named)
     if isinstance(published, Release):
-        return _of_release(published, parts)
+        return _columns_of_release(published, parts)
     if isinstance(published, Reading):
-        return _of_reading(published, parts)
+        return _columns_of_files(published, parts)
     return as_columns(published, 1 if parts is None else parts.number)
 
 
@@ -226,7 +230,7 @@ def as_columns(published: Any, rows: int) -> dict[str, Floats]:
     return columns
 
 
-def _of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]:
+def _columns_of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]:
     rows = 1 if parts is None else parts.number
     dag, levels = release.features, release.levels or release.features
     named: dict[str, Any] = {}
@@ -243,7 +247,7 @@ def _of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]
     for name, table in () if release.running is None else release.running.tables.items():
         named |= {f"sum {n} of {name}": row for n, row in enumerate(table.answers, 1)}
     leaves = dag.universe.size // rows
-    named["row"] = _order(release.index // leaves, release.index % leaves, rows, leaves)
+    named["row"] = _row_order(release.index // leaves, release.index % leaves, rows, leaves)
     if parts is None:
         return as_columns(named | {"rows": len(release.index)}, 1)
     # elements come part by part
@@ -252,17 +256,17 @@ def _of_release(release: Release, parts: TrialParts | None) -> dict[str, Floats]
     )
 
 
-def _order(part: Ints, key: Ints, rows: int, keys: int) -> Floats:
+def _row_order(part: Ints, key: Ints, rows: int, keys: int) -> Floats:
     """The place of each row among those of its part, in the order in which they stand; missing rows have none."""
-    place = np.full((rows, keys), np.nan)
+    rank = np.full((rows, keys), np.nan)
     stands = np.argsort(part, kind="stable")
     sorted_part = part[stands]
     start = np.searchsorted(sorted_part, sorted_part, side="left")
-    place[sorted_part, key[stands]] = np.arange(len(part)) - start
-    return place
+    rank[sorted_part, key[stands]] = np.arange(len(part)) - start
+    return rank
 
 
-def _of_reading(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]:
+def _columns_of_files(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]:
     rows = 1 if parts is None else parts.number
     named: dict[str, Any] = {}
     if parts is None:
@@ -275,8 +279,10 @@ def _of_reading(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]
         if parts is not None:
             codes, labels = table.keys[PART]
             part = np.asarray(labels, dtype=np.int64)[codes]
-        key, names = _keys([k for n, k in table.keys.items() if n != PART or parts is None], table.length)
-        wide = {"row": _order(part, key, rows, len(names))}
+        key, names = _joint_keys(
+            [k for n, k in table.keys.items() if n != PART or parts is None], table.length
+        )
+        wide = {"row": _row_order(part, key, rows, len(names))}
         for name, values in table.numbers.items():
             wide[name] = np.full((rows, len(names)), np.nan)
             wide[name][part, key] = values
@@ -286,7 +292,7 @@ def _of_reading(reading: Reading, parts: TrialParts | None) -> dict[str, Floats]
     return as_columns(named, rows)
 
 
-def _keys(columns: Sequence[tuple[Ints, Sequence[Hashable]]], length: int) -> tuple[Ints, list[str]]:
+def _joint_keys(columns: Sequence[tuple[Ints, Sequence[Hashable]]], length: int) -> tuple[Ints, list[str]]:
     """A number for each row's key among those that occur, and their names."""
     joint, names = np.zeros(length, dtype=np.int64), [""]
     for codes, labels in columns:
@@ -296,19 +302,19 @@ def _keys(columns: Sequence[tuple[Ints, Sequence[Hashable]]], length: int) -> tu
     return key, [names[i] for i in occur]
 
 
-# How much a mechanism leaks at least: a lower bound on its ε, proven from nothing but runs on two neighbouring data sets.
+# A lower bound on ε.
 #
 # In every trial a coin decides which of the two data sets the mechanism gets, and an attacker who sees what is published says
 # which, or nothing. If the mechanism is ε-differentially private, the odds of the coin given all that is published, and given
 # every other coin, are at most e^ε to one (Bayes). So of all that the attacker says, each word is right with a chance of at
 # most p = e^ε / (1 + e^ε), whatever was right before, and the number of right ones is at most binomial with p in law. This
 # needs no independence of trials within a run: neighbouring data sets differ in one coin (Steinke, Nasr and Jagielski,
-# "Privacy auditing with one (1) training run", 2023). The Clopper–Pearson limit on p then gives a limit on ε.
+# "Privacy auditing with one (1) training run", 2023). The Clopper–Pearson (1934) limit on p then gives a limit on ε.
 #
 # With a δ, the attacker's event has probability P₁ and P₂ under the two, and P₁ ≤ e^ε P₂ + δ: both get a Clopper–Pearson
 # limit. Here trials must be independent: no answer may mix parts.
 #
-# Events are searched on one half of the trials (`epsilon_events`) and tested on the other, with the risk of a false alarm
+# Events are searched on one half of the trials and tested on the other, with the risk of a false alarm
 # shared out among the events tested and both directions.
 
 
@@ -316,8 +322,8 @@ Columns = Mapping[str, Floats]
 Events = Mapping[str, Callable[[Columns], Any]]
 View = Callable[[Any], Any]
 
-MAX_EVENTS_TESTED = 6  # events that are tested, of those found
-MIN_TRIALS = 16  # trials without which nothing can be said
+MAX_EVENTS_TESTED = 6  # events tested on the second half: the risk of a false alarm is shared out among them
+MIN_TRIALS = 16  # trials: fewer prove nothing at any usual risk
 
 
 @dataclass(frozen=True)
@@ -338,11 +344,11 @@ class EpsilonBound:
         return self.claim is not None and self.epsilon > self.claim
 
     def __str__(self) -> str:
-        return in_a_line(self, "ε", self.epsilon, f" at δ = {self.delta:.3g}" if self.delta else "")
+        return bound_text(self, "ε", self.epsilon, f" at δ = {self.delta:.3g}" if self.delta else "")
 
     def finding(self) -> Finding:
         """The same for a reviewer."""
-        return as_finding(self, "ε", self.epsilon, {"epsilon": self.epsilon, "delta": self.delta})
+        return bound_finding(self, "ε", self.epsilon, {"epsilon": self.epsilon, "delta": self.delta})
 
 
 def epsilon_lower_bound(
@@ -380,8 +386,8 @@ def epsilon_lower_bound(
         claim = float(promised.epsilon) if claim is None else claim
         delta = float(promised.delta) if delta is None else delta
     delta = delta or 0.0
-    made = run_trials(mechanism, d1, d2, trials, parts, seed, view)
-    proven, best = best_proof(*made, events, partial(_proven, delta=delta), alpha)
+    outcomes = run_trials(mechanism, d1, d2, trials, parts, seed, view)
+    proven, best = best_proof(*outcomes, events, partial(_epsilon_bound, delta=delta), alpha)
     return EpsilonBound(proven, *best, delta, alpha, claim)
 
 
@@ -400,12 +406,12 @@ def run_trials(
     """Columns of numbers with a row for each trial, and the coins: whether it was of the first data set."""
     rng = np.random.default_rng(seed)
     rows = 1 if parts is None else parts.number
-    deal = _dealer(mechanism, d1, d2, parts)
+    deal = _data_by_coins(mechanism, d1, d2, parts)
     coins: list[Bools] = []
     seen: list[dict[str, Floats]] = []
     for _ in range(math.ceil(trials / rows)):
         coin = rng.random(rows) < 0.5
-        published = _published(mechanism, deal(coin), int(rng.integers(2**62)))
+        published = _run_mechanism(mechanism, deal(coin), int(rng.integers(2**62)))
         seen.append(numbers(published, parts) if view is None else as_columns(view(published), rows))
         coins.append(coin)
     names = dict.fromkeys(n for columns in seen for n in columns)
@@ -414,7 +420,7 @@ def run_trials(
     return together, np.concatenate(coins)
 
 
-def _dealer(mechanism: Any, d1: Any, d2: Any, parts: TrialParts | None) -> Callable[[Bools], Any]:
+def _data_by_coins(mechanism: Any, d1: Any, d2: Any, parts: TrialParts | None) -> Callable[[Bools], Any]:
     """What a run gets, given its coins."""
     by_trip = isinstance(mechanism, Mechanism) and isinstance(mechanism.unit, Trip)
     if parts is None:
@@ -426,7 +432,7 @@ def _dealer(mechanism: Any, d1: Any, d2: Any, parts: TrialParts | None) -> Calla
     return partial(parts.mix, d1, d2)
 
 
-def _published(mechanism: Any, data: Any, seed: int) -> Any:
+def _run_mechanism(mechanism: Any, data: Any, seed: int) -> Any:
     if hasattr(mechanism, "simulate"):
         return mechanism.simulate(data, seed)
     if not callable(mechanism):
@@ -453,8 +459,8 @@ def best_proof(
     most, best = 0.0, ("no event", (0, 0), (n1, n2))
     level = alpha / (2 * max(len(events), 1))
     for name, happens in events.items():
-        held = np.asarray(happens(columns), dtype=bool)
-        k1, k2 = int((held & first).sum()), int((held & ~first).sum())
+        occurs = np.asarray(happens(columns), dtype=bool)
+        k1, k2 = int((occurs & first).sum()), int((occurs & ~first).sum())
         for a, n, b, m in ((k1, n1, k2, n2), (k2, n2, k1, n1)):
             proven = float(proves(a, b, n, m, level=level))
             if proven > most:
@@ -467,7 +473,7 @@ def _searched_events(columns: Columns, first: Bools, proves: Callable[..., Any],
     return {str(event): event.holds for event in search(columns, first, rate, MAX_EVENTS_TESTED)}
 
 
-def _proven(a: Any, b: Any, n: int, m: int, *, delta: float, level: float) -> Floats:
+def _epsilon_bound(a: Any, b: Any, n: int, m: int, *, delta: float, level: float) -> Floats:
     if delta > 0:
         return ratio_bound(a, n, b, m, delta=delta, level=level)
     return odds_bound(a, b, level=level)
@@ -475,6 +481,8 @@ def _proven(a: Any, b: Any, n: int, m: int, *, delta: float, level: float) -> Fl
 
 def odds_bound(right: Any, wrong: Any, *, level: float) -> Floats:
     """The ε that so many right and wrong guesses of coins prove, but for a chance of `level`; it may be negative.
+
+    The logit of the lower Clopper–Pearson limit of the share of right guesses (Steinke, Nasr and Jagielski, 2023, with δ = 0).
 
     >>> round(float(odds_bound(1000, 0, level=1e-6)), 2)
     4.28
@@ -486,7 +494,10 @@ def odds_bound(right: Any, wrong: Any, *, level: float) -> Floats:
 
 
 def ratio_bound(a: Any, n: Any, b: Any, m: Any, *, delta: float, level: float) -> Floats:
-    """The ε that an event proves which happened a times in n trials of one data set and b times in m of the other."""
+    """The ε that an event proves which happened a times in n trials of one data set and b times in m of the other.
+
+    log((p − δ)/q) with the lower Clopper–Pearson limit p of the one probability and the upper limit q of the other.
+    """
     a, n, b, m = (np.asarray(v, dtype=float) for v in (a, n, b, m))
     low = np.where(a > 0, special.betaincinv(np.maximum(a, 1e-300), np.maximum(n - a, 0) + 1, level / 2), 0.0)
     high = np.where(b < m, special.betainccinv(b + 1, np.maximum(m - b, 1e-300), level / 2), 1.0)
@@ -494,10 +505,10 @@ def ratio_bound(a: Any, n: Any, b: Any, m: Any, *, delta: float, level: float) -
         return np.asarray(np.where(low > delta, np.log((low - delta) / high), -np.inf))
 
 
-# How much a mechanism leaks at least, in ρ: a lower bound for claims of zero-concentrated privacy, from runs on two neighbouring data sets.
+# A lower bound on ρ.
 #
-# ρ-zCDP bounds the Rényi divergence of what is published by αρ, for every order α ≥ 1, and whoever looks only at whether an event happened sees no more
-# than that. An event of probability p under one data set and q < p under the other therefore proves ρ ≥ D_α(p, q)/α. With a lower
+# ρ-zCDP (Bun and Steinke, 2016, Definition 1.1) bounds the Rényi divergence of what is published by αρ, for every order α > 1, and in the limit α = 1;
+# whether an event happened is post-processing, whose divergence is no larger. An event of probability p under one data set and q < p under the other therefore proves ρ ≥ D_α(p, q)/α. With a lower
 # Clopper-Pearson limit of p and an upper one of q the divergence is smaller, so that the bound holds but for the chance of a false alarm. One
 # event of Gaussian noise shows about 2/π of ρ at best: a claim that is too small by a factor of two is refuted, one by a tenth is not.
 #
@@ -524,11 +535,11 @@ class RhoBound:
         return self.claim is not None and self.rho > self.claim
 
     def __str__(self) -> str:
-        return in_a_line(self, "ρ", self.rho)
+        return bound_text(self, "ρ", self.rho)
 
     def finding(self) -> Finding:
         """The same for a reviewer."""
-        return as_finding(self, "ρ", self.rho, {"rho": self.rho})
+        return bound_finding(self, "ρ", self.rho, {"rho": self.rho})
 
 
 def rho_lower_bound(
@@ -556,8 +567,8 @@ def rho_lower_bound(
     inner = mechanism.mechanism if isinstance(mechanism, ThroughFiles) else mechanism
     if claim is None and hasattr(inner, "claim"):
         claim = float(inner.claim().cost.rho)
-    made = run_trials(mechanism, d1, d2, trials, parts, seed, view)
-    proven, best = best_proof(*made, events, rho_bound, alpha)
+    outcomes = run_trials(mechanism, d1, d2, trials, parts, seed, view)
+    proven, best = best_proof(*outcomes, events, rho_bound, alpha)
     return RhoBound(proven, *best, alpha, claim)
 
 
@@ -585,7 +596,7 @@ def _divergence(p: Floats, q: Floats) -> Floats:
     return np.asarray(np.maximum(plain, renyi))
 
 
-# A whole series as one mechanism, so that it can be attacked as one: what an outsider sees is all of its releases.
+# A series as one mechanism: what an outsider sees is all of its releases
 
 
 @dataclass(frozen=True)
@@ -606,27 +617,27 @@ class AsSeries:
         seeds = np.random.SeedSequence(seed).generate_state(2 * len(self.periods), np.uint64).tolist()
         counted = (self.counts(trips, period, seeds[2 * n]) for n, period in enumerate(self.periods))
         if self.span is not None:
-            return self._following(counted, seeds[1::2])
+            return self._with_running_totals(counted, seeds[1::2])
         return [
             self.mechanism.simulate(counts, seed) for counts, seed in zip(counted, seeds[1::2], strict=True)
         ]
 
-    def _following(self, counted: Iterable[Counts], seeds: Sequence[int]) -> list[Release]:
+    def _with_running_totals(self, counted: Iterable[Counts], seeds: Sequence[int]) -> list[Release]:
         """Each release from its own noise, the sums that end with it, and what was published before."""
         assert self.span is not None
         assert isinstance(self.mechanism, ConstraintBased)
         history = {name: History() for name in self.span.tables}
-        made = []
+        releases = []
         for counts, seed in zip(counted, seeds, strict=True):
             entropy = InsecureSeededEntropy(seed)
             release = release_in_series(self.mechanism, counts, self.span, history, entropy)
             assert release.running is not None
-            own = {m.feature: m for m in release.measurements}
-            for name, held in history.items():
+            measured = {m.feature: m for m in release.measurements}
+            for name, past in history.items():
                 true = counts.of(self.mechanism.features, name)
-                held.add(true, release.running.tables[name].answers, own[name], release.counts(name))
-            made.append(release)
-        return made
+                past.add(true, release.running.tables[name].answers, measured[name], release.counts(name))
+            releases.append(release)
+        return releases
 
     def counts(self, trips: Any, period: ServiceDays, seed: int) -> Counts:
         """The counts of one period."""
@@ -642,13 +653,13 @@ class AsSeries:
 
     def statement(self) -> PrivacyStatement:
         """What the ledger of such a series would say of one person."""
-        own = self.mechanism.claim().cost
+        cost = self.mechanism.claim().cost
         unit, days = self.mechanism.unit, self.periods
         charges = [
             Charge(
                 str(n),
                 "",
-                amount_charged(own, measure_of(own)),
+                amount_charged(cost, measure_of(cost)),
                 "",
                 "",
                 "",
@@ -675,8 +686,8 @@ def running_span(
 
 def daily(first: dt.date, days: int) -> list[ServiceDays]:
     """So many days, each a period."""
-    found = [first + dt.timedelta(days=n) for n in range(days)]
-    return [ServiceDays(day, day) for day in found]
+    dates = [first + dt.timedelta(days=n) for n in range(days)]
+    return [ServiceDays(day, day) for day in dates]
 
 
 __all__ = ["EpsilonBound", "ThroughFiles", "TrialParts", "epsilon_lower_bound", "odds_bound", "ratio_bound"]

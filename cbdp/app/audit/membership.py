@@ -1,4 +1,9 @@
-"""Noisy answers of a release whose noise has a declared law: what of them is shown, and what is hidden below a floor."""
+"""The curator's tests of a release, which take the true counts: a goodness-of-fit test of the noise, and membership inference.
+
+Everything here is private: a residual is a published number less a true one. Results are marked sensitive and must not be published.
+The parts follow each other: the noisy answers whose noise has a declared distribution; the true counts, as far as they can be known again;
+the residuals and their test; the likelihood-ratio attack on membership and its advantage.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,7 @@ from cbdp_features.universe import is_member
 
 
 @dataclass(frozen=True, eq=False)
-class Noised:
+class NoisyAnswer:
     """A published noisy answer to a feature: of all elements, or of those that exceed a floor (by cell, or one for all).
 
     `zeros` says that empty elements got noise like all others.
@@ -78,16 +83,16 @@ class Noised:
             return self.values[elements], np.ones(len(elements), dtype=bool)
         if not len(self.elements):
             return np.zeros(len(elements), dtype=np.int64), np.zeros(len(elements), dtype=bool)
-        place = np.minimum(np.searchsorted(self.elements, elements), len(self.elements) - 1)
-        return self.values[place], np.asarray(self.elements[place] == elements)
+        row = np.minimum(np.searchsorted(self.elements, elements), len(self.elements) - 1)
+        return self.values[row], np.asarray(self.elements[row] == elements)
 
 
-def noised(release: Release) -> list[Noised]:
+def noisy_answers(release: Release) -> list[NoisyAnswer]:
     """All answers of a release whose noise has a declared law, coarse ones first."""
     return sorted([*_measured(release), *_tables(release)], key=lambda n: n.size)
 
 
-def _measured(release: Release) -> Iterator[Noised]:
+def _measured(release: Release) -> Iterator[NoisyAnswer]:
     for m in release.measurements:
         law = declared_distribution(m)
         if law is None or not law.whole or m.values.dtype.kind != "i":
@@ -95,10 +100,10 @@ def _measured(release: Release) -> Iterator[Noised]:
         if m.elements is None or m.floor is not None:
             spent = m.rho if law.currency == "rho" else m.epsilon
             dag = release.levels or release.features
-            yield Noised(m.feature, dag, law, float(spent or 0), m.values, m.elements, m.floor)
+            yield NoisyAnswer(m.feature, dag, law, float(spent or 0), m.values, m.elements, m.floor)
 
 
-def _tables(release: Release) -> Iterator[Noised]:
+def _tables(release: Release) -> Iterator[NoisyAnswer]:
     """Tables that are published as they were measured."""
     for name, table in release.tables.items():
         noise = release.recipe.tables.get(name)
@@ -108,10 +113,12 @@ def _tables(release: Release) -> Iterator[Noised]:
         floor = 0 if noise.threshold is None else math.ceil(noise.threshold) - 1
         law = noise.law.times(1.0)
         spent = float(cost_of_feature(release, name).get(law.currency) or 0)
-        yield Noised(name, release.features, law, spent, table[shown], shown, floor, not noise.skips_zeros)
+        yield NoisyAnswer(
+            name, release.features, law, spent, table[shown], shown, floor, not noise.skips_zeros
+        )
 
 
-# The true counts that a release was made from, as far as they can be known again. Private.
+# True counts. Private.
 #
 # With a trip as the unit, they are the counts. With a person, at most `max_trips` of each were kept at random, and nobody knows any
 # more which ones; so trips of persons with more are unknown, and every element that holds one of their trips is left out.
@@ -151,7 +158,7 @@ def truth(
     days = None if release.series is None else ServiceDays(release.series.first, release.series.last)
     if isinstance(unit, Person) and not isinstance(trips, Counts | np.ndarray):
         new, types = trips_by_person(trips, universe, unit, columns=columns, clock=clock, days=days)
-        return _bounded(universe, types, new, unit, riders)
+        return _truth_of_persons(universe, types, new, unit, riders)
     if isinstance(trips, Counts):
         if not trips.universe.same_types(universe):
             raise InputError(
@@ -159,41 +166,45 @@ def truth(
             )
         index, value = trips.index, trips.value
     elif isinstance(trips, np.ndarray):
-        given = count(trips, universe)
-        index, value = given.index, given.value
+        counts = count(trips, universe)
+        index, value = counts.index, counts.value
     else:  # not as the release counted them, so that a mistake there would show
         index, value = second_count(trips, universe, columns=columns, clock=clock, days=days)
     rng = np.random.default_rng(RIDER_SEED)
     total = int(value.sum())
     at = np.sort(rng.integers(0, max(total, 1), min(riders, total)))
     types = index[np.searchsorted(np.cumsum(value), at, side="right")]
-    return Truth(universe, index, value, _none(), [t[None] for t in rng.permutation(types)])
+    return Truth(universe, index, value, _no_types(), [t[None] for t in rng.permutation(types)])
 
 
-def _none() -> Ints:
+def _no_types() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
-def _bounded(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person, riders: int) -> Truth:
+def _truth_of_persons(
+    universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person, riders: int
+) -> Truth:
     """Trips sorted by person (and period): those of persons within the bound are counted, the others' types are loose."""
     begin = np.flatnonzero(new)
-    many = np.diff(np.append(begin, len(rank)))
-    beyond = (many > unit.max_trips) | _together(universe, rank, new, unit)
-    over = np.repeat(beyond, many)
+    trips = np.diff(np.append(begin, len(rank)))
+    beyond = (trips > unit.max_trips) | _coinciding_trips(universe, rank, new, unit)
+    over = np.repeat(beyond, trips)
     index, value = np.unique(rank[~over], return_counts=True)
     rng = np.random.default_rng(RIDER_SEED)
     within = np.flatnonzero(~beyond)
     chosen = rng.permutation(within)[:riders]
-    listed = [rank[begin[p] : begin[p] + many[p]] for p in chosen.tolist()]
+    listed = [rank[begin[p] : begin[p] + trips[p]] for p in chosen.tolist()]
     return Truth(universe, index.astype(np.int64), value.astype(np.int64), np.unique(rank[over]), listed)
 
 
-def _together(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person) -> NDArray[np.bool_]:
+def _coinciding_trips(
+    universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person
+) -> NDArray[np.bool_]:
     """For each person (and period), whether two of the trips are in one slot, where the unit keeps trips apart."""
     who = np.cumsum(new) - 1
-    found = np.zeros(int(new.sum()), dtype=bool)
+    coinciding = np.zeros(int(new.sum()), dtype=bool)
     if unit.apart is None:
-        return found
+        return coinciding
     named = {unit.apart, day_dimension(universe.dimensions)}
     codes = zip(universe.dimensions.items(), universe.unrank_codes(rank), strict=True)
     slot = np.zeros(len(rank), dtype=np.int64)
@@ -202,37 +213,34 @@ def _together(universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Pers
             slot = slot * len(dimension) + code
     order = np.lexsort((slot, who))
     same = (np.diff(who[order]) == 0) & (np.diff(slot[order]) == 0)
-    found[who[order][1:][same]] = True
-    return found
+    coinciding[who[order][1:][same]] = True
+    return coinciding
 
 
-# What only the curator can look at: the published noise itself, for it takes the true counts to see it.
+# Residuals: a test of the declared noise distribution.
 #
-# Everything here is private: a residual is a published number less a true one. Results are marked sensitive and must not be
-# published.
-#
-# **The test.** The noise Z of each answer has a declared law p. Against it stand other laws q: of scales up to 16 times smaller or
+# The noise Z of each answer has a declared law p. Against it stand other laws q: of scales up to 16 times smaller or
 # larger, and laws in which a share of the answers has no noise at all. The odds Σ q(data) / Σ p(data) of a uniform mixture of them
-# have expectation at most 1 if the declared law is true, so they exceed 10⁶ with a chance of at most 10⁻⁶ (Markov; Ville where
-# noise was revealed from the top down to floors that depend on what had been revealed). What lies below a floor or a threshold
+# are an e-value: their expectation is at most 1 if the declared law is true, so they exceed 10⁶ with a chance of at most 10⁻⁶ (Markov; Ville
+# where noise was revealed from the top down to floors that depend on what had been revealed). What lies below a floor or a threshold
 # counts with the probability of lying there. Where all noise is visible, two more tests look at its shape: the largest distance
-# between the distribution functions, with Massart's constant in the bound of Dvoretzky, Kiefer and Wolfowitz, which holds for
+# between the distribution functions, with Massart's constant (1990) in the bound of Dvoretzky, Kiefer and Wolfowitz, which holds for
 # every law and number, and the exact binomial law of the number of answers without any noise. The chance that any test of an
 # audit raises a false alarm is at most 10⁻⁶.
 
 
-FALSE_ALARM_CHANCE = 1e-6  # the chance of any false alarm
+FALSE_ALARM_CHANCE = 1e-6  # of any test of an audit, over all answers together
 SCALE_FACTORS = tuple(2.0 ** (k / 4) for k in range(-16, 17) if k)  # of the declared scale
 NOISELESS_SHARES = (0.01, 0.03, 0.1, 0.3, 0.6, 0.9, 1.0)  # of answers without noise
-MAX_GROUPS_REPORTED = 4  # groups of which the power is told
-MAX_DENSE_ELEMENTS = 2**24  # elements of which the true count of each may be listed
+MAX_GROUPS_REPORTED = 4  # groups of answers whose power a finding states: it is a paragraph, not a table
+MAX_DENSE_ELEMENTS = 2**24  # elements of a feature whose true counts are held as one array of 8 bytes each
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
     """The noise in some answers: visible values with how many have them, and bounds below which others are hidden."""
 
-    noised: Noised
+    answer: NoisyAnswer
     what: str
     z: Ints = field(repr=False)
     times: Ints = field(repr=False)
@@ -250,10 +258,10 @@ class Group:
 
     def log_odds(self) -> Floats:
         """For each other law, the logarithm of how much likelier it makes the data than the declared one."""
-        declared = self._log(self.noised.law, 0.0)
-        others = [self._log(self.noised.law.times(f), 0.0) for f in SCALE_FACTORS]
+        declared = self._log(self.answer.law, 0.0)
+        others = [self._log(self.answer.law.times(f), 0.0) for f in SCALE_FACTORS]
         return (
-            np.array([*others, *(self._log(self.noised.law, share) for share in NOISELESS_SHARES)]) - declared
+            np.array([*others, *(self._log(self.answer.law, share) for share in NOISELESS_SHARES)]) - declared
         )
 
     def _log(self, law: NoiseDistribution, share: float) -> float:
@@ -276,33 +284,36 @@ class Group:
         """The other law that explains the noise best, in words."""
         best = int(np.argmax(self.log_odds()))
         if best < len(SCALE_FACTORS):
-            scale = float(self.noised.law.scale)
+            scale = float(self.answer.law.scale)
             return f"noise of scale {scale * SCALE_FACTORS[best]:.3g} instead of {scale:.3g}"
         return (
             f"{100 * NOISELESS_SHARES[best - len(SCALE_FACTORS)]:.0f} % of the counts published without noise"
         )
 
 
-def groups(answers: Noised, true: Truth) -> list[Group]:
+def groups(answers: NoisyAnswer, true: Truth) -> list[Group]:
     """The noise of an answer, on true zeros and on other counts apart; what is not known is left out."""
-    made = (
-        _large(answers, true)
+    candidates = (
+        _groups_of_unlisted(answers, true)
         if answers.size > MAX_DENSE_ELEMENTS or answers.adaptive
-        else _listed(answers, true)
+        else _groups_of_listed(answers, true)
     )
-    return [g for g in made if g.size]
+    return [g for g in candidates if g.size]
 
 
-def _listed(answers: Noised, true: Truth) -> Iterator[Group]:
+def _groups_of_listed(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
     counts = np.zeros(answers.size, dtype=np.int64)
     np.add.at(counts, answers.element_of(true.index), true.value)
-    known = np.ones(answers.size, dtype=bool)
-    known[answers.element_of(true.loose)] = False
+    determined = np.ones(answers.size, dtype=bool)
+    determined[answers.element_of(true.loose)] = False
     every = np.arange(answers.size, dtype=np.int64)
     values, shown = answers.at(every)
     floor = answers.floor_at(every)
     bound = floor - counts
-    for what, here in (("true zeros", known & (counts == 0)), ("other counts", known & (counts > 0))):
+    for what, here in (
+        ("true zeros", determined & (counts == 0)),
+        ("other counts", determined & (counts > 0)),
+    ):
         if what == "true zeros" and not answers.zeros:
             continue
         expected = answers.law.survival(bound[here]).sum()
@@ -310,34 +321,34 @@ def _listed(answers: Noised, true: Truth) -> Iterator[Group]:
 
 
 def _group(
-    answers: Noised, what: str, z: Ints, bound: Ints, expected: float, many: Ints | None = None
+    answers: NoisyAnswer, what: str, z: Ints, bound: Ints, expected: float, hidden: Ints | None = None
 ) -> Group:
     z, times = np.unique(z, return_counts=True)
-    if many is None:
-        bound, many = np.unique(bound, return_counts=True)
-    return Group(answers, what, z, times.astype(np.int64), bound, many.astype(np.int64), expected)
+    if hidden is None:
+        bound, hidden = np.unique(bound, return_counts=True)
+    return Group(answers, what, z, times.astype(np.int64), bound, hidden.astype(np.int64), expected)
 
 
-def _large(answers: Noised, true: Truth) -> Iterator[Group]:
+def _groups_of_unlisted(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
     """The same where types are too many to list: those without trips are told apart by their cell only."""
     assert answers.elements is not None
-    own = ~is_member(true.index, true.loose)
-    index, value = true.index[own], true.value[own]
+    determined = ~is_member(true.index, true.loose)
+    index, value = true.index[determined], true.value[determined]
     noisy, shown = answers.at(index)
     bound = answers.floor_at(index) - value
     above = float(answers.law.survival(bound).sum())
     yield _group(answers, "other counts", (noisy - value)[shown], bound[~shown], above)
     empty = ~is_member(answers.elements, true.index) & ~is_member(answers.elements, true.loose)
-    known = np.union1d(true.index, true.loose)
+    occupied = np.union1d(true.index, true.loose)
     sizes = answers.dag.cells.partition.sizes.astype(np.int64)
-    every = sizes - np.bincount(answers.cell_of(known), minlength=len(sizes))
+    every = sizes - np.bincount(answers.cell_of(occupied), minlength=len(sizes))
     rest = every - np.bincount(answers.cell_of(answers.elements[empty]), minlength=len(sizes))
     low = answers.floor if isinstance(answers.floor, np.ndarray) else np.full(len(sizes), answers.floor or 0)
     above = float(every @ answers.law.survival(low))
     bound, which = np.unique(low[rest > 0], return_inverse=True)
-    many = np.zeros(len(bound), dtype=np.int64)
-    np.add.at(many, which, rest[rest > 0])
-    yield _group(answers, "true zeros", answers.values[empty], bound, above, many)
+    hidden = np.zeros(len(bound), dtype=np.int64)
+    np.add.at(hidden, which, rest[rest > 0])
+    yield _group(answers, "true zeros", answers.values[empty], bound, above, hidden)
 
 
 # Findings
@@ -345,15 +356,15 @@ def _large(answers: Noised, true: Truth) -> Iterator[Group]:
 
 def attack_residuals(release: Release, true: Truth) -> list[Finding]:
     """The noise of every answer against its declared law, on true zeros and on other counts apart."""
-    every = [g for n in noised(release) for g in groups(n, true)]
+    every = [g for n in noisy_answers(release) for g in groups(n, true)]
     if not every:
         return []
     risk = FALSE_ALARM_CHANCE / 2 / (3 * len(every))  # the other half is for membership
-    found = [(g, _alarms(g, risk)) for g in every]
-    findings = [_contradiction(g, why) for g, why in found if why]
-    sound = [g for g, why in found if not why]
+    tested = [(g, _alarms(g, risk)) for g in every]
+    findings = [_contradiction(g, why) for g, why in tested if why]
+    sound = [g for g, why in tested if not why]
     if sound:
-        text = " ".join(_described(g) for g in sound)
+        text = " ".join(_group_text(g) for g in sound)
         figures: dict[str, float | str] = {
             "groups of answers": len(sound),
             "chance of a false alarm": FALSE_ALARM_CHANCE,
@@ -367,16 +378,20 @@ def attack_residuals(release: Release, true: Truth) -> list[Finding]:
 
 def _residual_power(sound: Sequence[Group], risk: float) -> str:
     """How small the noise of each group would have had to be to be noticed with 95 %, and how many answers without any."""
-    said = []
+    parts = []
     for g in sorted(sound, key=lambda g: -g.shown)[:MAX_GROUPS_REPORTED]:
-        factor = _detectable_factor(g.noised.law, g.shown, risk)
-        many = int(binom.isf(risk, g.shown, float(g.noised.law.pmf(0)))) + 1
+        factor = _detectable_factor(g.answer.law, g.shown, risk)
+        exact_answers = int(binom.isf(risk, g.shown, float(g.answer.law.pmf(0)))) + 1
         scale = (
             f"noise of {factor:.2g} times the scale" if factor else "no smaller noise, for want of answers"
         )
-        exact = f", or {many:,} answers without noise" if not len(g.bound) and many <= g.shown else ""
-        said.append(f"{g.noised.name}, {g.what}: {scale}{exact}")
-    return f"What would have been found with a probability of 95 %: {'; '.join(said)}."
+        exact = (
+            f", or {exact_answers:,} answers without noise"
+            if not len(g.bound) and exact_answers <= g.shown
+            else ""
+        )
+        parts.append(f"{g.answer.name}, {g.what}: {scale}{exact}")
+    return f"What would have been found with a probability of 95 %: {'; '.join(parts)}."
 
 
 def _detectable_factor(law: NoiseDistribution, answers: int, risk: float) -> float | None:
@@ -402,7 +417,7 @@ def _alarms(group: Group, risk: float) -> list[str]:
         odds = group.evidence / math.log(10)
         why.append(f"odds of 10^{odds:.0f} to 1 for {group.likeliest()}")
     if not len(group.bound):
-        law, n = group.noised.law, group.shown
+        law, n = group.answer.law, group.shown
         ends = np.concatenate([[0], np.cumsum(group.times)]) / n
         # both are steps: the largest distance is at a value that was seen, or just below one
         at, just_below = (np.exp(law.log_cdf(group.z - step)) for step in (0, 1))
@@ -418,16 +433,16 @@ def _alarms(group: Group, risk: float) -> list[str]:
 def _unperturbed(group: Group) -> tuple[int, float]:
     """How many answers are exact, and the probability of that."""
     zero = int(group.times[group.z == 0].sum())
-    return zero, float(group.noised.law.pmf(0))
+    return zero, float(group.answer.law.pmf(0))
 
 
 def _amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _described(group: Group) -> str:
-    law = group.noised.law
-    words = f"{group.noised.name}, {group.what}: "
+def _group_text(group: Group) -> str:
+    law = group.answer.law
+    words = f"{group.answer.name}, {group.what}: "
     if len(group.bound):
         return f"{words}{group.shown:,} of {group.size:,} shown ({_amount(group.expected)} expected)."
     size = float(group.times @ np.abs(group.z)) / group.shown
@@ -439,7 +454,7 @@ def _described(group: Group) -> str:
 
 
 def _contradiction(group: Group, why: Sequence[str]) -> Finding:
-    name, zeros = group.noised.name, group.what == "true zeros"
+    name, zeros = group.answer.name, group.what == "true zeros"
     exact = len(group.bound) == 0 and int(group.times[group.z == 0].sum()) == group.shown
     nothing = zeros and (exact or (len(group.bound) > 0 and group.shown == 0))
     title = (
@@ -452,7 +467,7 @@ def _contradiction(group: Group, why: Sequence[str]) -> Finding:
         if nothing
         else "Whoever knows which noise was really added can undo it better than the claim allows."
     )
-    text = f"{_described(group)} Tests: {'; '.join(why)}."
+    text = f"{_group_text(group)} Tests: {'; '.join(why)}."
     cure = "Withdraw the release. Draw fresh noise of the declared law on every count, zeros included, under a new charge."
     return Finding(
         "residuals",
@@ -463,20 +478,20 @@ def _contradiction(group: Group, why: Sequence[str]) -> Finding:
         cure,
         {
             "answers": group.size,
-            "declared scale": round(float(group.noised.law.scale), 6),
+            "declared scale": round(float(group.answer.law.scale), 6),
             "log10 of the odds": round(group.evidence / math.log(10), 1),
         },
     )
 
 
-# Membership inference on the published data: can an attacker who knows everybody else tell whether a rider is in it?
+# Membership inference: can an attacker who knows everybody else tell whether a rider is in the data?
 #
 # The attacker knows the rider's trips and all other trips, so of each published answer y they know the count c without the noise,
 # up to the rider. The best test (Neyman and Pearson) compares the likelihoods: log P(y | with) − log P(y | without), added up over
 # tables, and says "in" where it is above 0. For any mechanism that is (ε, δ)-differentially private its advantage, the share of
-# members it says "in" of less that of others, is at most (e^ε − 1 + 2δ) / (e^ε + 1).
+# members it says "in" of less that of others (Yeom et al., 2018), is at most (e^ε − 1 + 2δ) / (e^ε + 1) (Kairouz, Oh and Viswanath, 2015).
 #
-# **What one release can show.** There is one draw of the noise. A rider who is in the data is tested with c and c less their trips; a
+# There is one draw of the noise. A rider who is in the data is tested with c and c less their trips; a
 # fresh rider with the same trips, who is not, with c plus their trips and c. Both use the noise as it was published; nothing is
 # simulated. Riders who share a count share its noise, so trials of them are no evidence of a probability; the total has one
 # draw for all riders. Therefore riders are chosen of whom no two share a count in the tables used, and only tables with
@@ -486,7 +501,9 @@ def _contradiction(group: Group, why: Sequence[str]) -> Finding:
 # used, an advantage beyond the bound is reported as a weakness, not as a contradiction.
 
 
-MIN_RIDERS = 200  # riders of whom no two share a count: tables with fewer are not used
+# riders of whom no two share a count: with fewer, the interval of the advantage says nothing
+MIN_RIDERS = 200
+# riders tested, at most: the interval of the advantage is then about 0.03 wide to either side
 MAX_RIDERS = 5_000
 
 
@@ -524,7 +541,7 @@ class Trials:
 
 
 def clopper_pearson(hits: int, trials: int, risk: float) -> tuple[float, float]:
-    """The exact interval of a probability.
+    """The exact interval of a probability (Clopper and Pearson, 1934); `scipy.stats.binomtest(hits, trials).proportion_ci(1 - risk)`.
 
     >>> low, high = clopper_pearson(0, 10, 0.05)
     >>> low, round(high, 4)
@@ -536,7 +553,7 @@ def clopper_pearson(hits: int, trials: int, risk: float) -> tuple[float, float]:
 
 
 def bound(epsilon: float, delta: float = 0.0) -> float:
-    """The largest advantage that (ε, δ)-differential privacy allows.
+    """The largest advantage that (ε, δ)-differential privacy allows: its total variation distance (Kairouz, Oh and Viswanath, 2015).
 
     >>> round(bound(1), 4)
     0.4621
@@ -565,12 +582,12 @@ def allowed(cost: Cost, spent: float) -> float:
 class _Scored:
     """What riders do to one answer: for each of their elements, the true count and by how much they change it."""
 
-    answers: Noised
+    answers: NoisyAnswer
     rider: Ints
     element: Ints
     change: Ints
     count: Ints
-    known: NDArray[np.bool_]  # by rider: the true counts of all their elements are known
+    determined: NDArray[np.bool_]  # by rider: the true counts of all their elements are known
 
     def scores(self, riders: int, *, member: bool) -> Floats:
         without, within = (
@@ -581,21 +598,25 @@ class _Scored:
         return score
 
 
-def _log_odds(answers: Noised, element: Ints, within: Ints, without: Ints) -> Floats:
+def _log_odds(answers: NoisyAnswer, element: Ints, within: Ints, without: Ints) -> Floats:
     """The logarithm of P(published | within) / P(published | without)."""
     values, shown = answers.at(element)
     floor = answers.floor_at(element)
 
     def log(count: Ints) -> Floats:
-        made = np.where(shown, answers.law.log_pmf(values - count), answers.law.log_cdf(floor - count))
+        log_likelihood = np.where(
+            shown, answers.law.log_pmf(values - count), answers.law.log_cdf(floor - count)
+        )
         if answers.zeros:
-            return made
-        return np.where(count > 0, made, np.where(shown, -np.inf, 0.0))  # nobody there: certainly not shown
+            return log_likelihood
+        return np.where(
+            count > 0, log_likelihood, np.where(shown, -np.inf, 0.0)
+        )  # nobody there: certainly not shown
 
     return np.asarray(log(within) - log(without))
 
 
-def _scored(answers: Noised, true: Truth, riders: Sequence[Ints]) -> _Scored:
+def _scored_riders(answers: NoisyAnswer, true: Truth, riders: Sequence[Ints]) -> _Scored:
     types = np.concatenate(riders)
     rider = np.repeat(np.arange(len(riders)), [len(r) for r in riders])
     pairs, change = np.unique(
@@ -603,23 +624,23 @@ def _scored(answers: Noised, true: Truth, riders: Sequence[Ints]) -> _Scored:
     )  # ascending by rider
     rider, element = pairs
     elements, inside = np.unique(answers.element_of(true.index), return_inverse=True)
-    held = np.zeros(len(elements), dtype=np.int64)
-    np.add.at(held, inside, true.value)
-    place = np.searchsorted(elements, element)
+    counts = np.zeros(len(elements), dtype=np.int64)
+    np.add.at(counts, inside, true.value)
+    row = np.searchsorted(elements, element)
     loose = np.unique(answers.element_of(true.loose)) if len(true.loose) else true.loose
-    known = np.ones(len(riders), dtype=bool)
-    known[rider[is_member(element, loose)]] = False
-    return _Scored(answers, rider, element, change.astype(np.int64), held[place], known)
+    determined = np.ones(len(riders), dtype=bool)
+    determined[rider[is_member(element, loose)]] = False
+    return _Scored(answers, rider, element, change.astype(np.int64), counts[row], determined)
 
 
 def trials(release: Release, true: Truth) -> tuple[Trials | None, float | None]:
     """Independent trials on the tables that allow many, and the advantage on all tables at once."""
     riders = true.riders
-    every = [_scored(n, true, riders) for n in noised(release)] if len(riders) else []
+    every = [_scored_riders(n, true, riders) for n in noisy_answers(release)] if len(riders) else []
     fixed = [s for s in every if not s.answers.adaptive]
-    chosen, apart = _chosen(fixed, len(riders))
+    chosen, apart = _chosen_answers(fixed, len(riders))
     if not chosen:
-        chosen, apart = _chosen(every, len(riders))
+        chosen, apart = _chosen_answers(every, len(riders))
     if not chosen:
         return None, None
     member, stranger = (
@@ -628,80 +649,80 @@ def trials(release: Release, true: Truth) -> tuple[Trials | None, float | None]:
     )
     tables = tuple(s.answers.name for s in chosen)
     spent, exact = sum(s.answers.spent for s in chosen), not any(s.answers.adaptive for s in chosen)
-    made = Trials(member, stranger, tables, spent, exact)
-    sure = np.logical_and.reduce([s.known for s in every])
+    independent = Trials(member, stranger, tables, spent, exact)
+    sure = np.logical_and.reduce([s.determined for s in every])
     if not sure.any():
-        return made, None
+        return independent, None
     together = [
         sum((s.scores(len(riders), member=m) for s in every), np.zeros(len(riders)))[sure] > 0
         for m in (True, False)
     ]
-    return made, float(together[0].mean() - together[1].mean())
+    return independent, float(together[0].mean() - together[1].mean())
 
 
-def _chosen(scored: Sequence[_Scored], riders: int) -> tuple[list[_Scored], Ints]:
+def _chosen_answers(scored: Sequence[_Scored], riders: int) -> tuple[list[_Scored], Ints]:
     """Tables, the finest first, as long as many riders share no count in them; and those riders."""
     chosen: list[_Scored] = []
     apart: Ints = np.empty(0, dtype=np.int64)
     for s in sorted(scored, key=lambda s: -s.answers.size):
-        found = _apart([*chosen, s], riders)
-        if len(found) >= MIN_RIDERS:
-            chosen, apart = [*chosen, s], found
+        disjoint = _riders_apart([*chosen, s], riders)
+        if len(disjoint) >= MIN_RIDERS:
+            chosen, apart = [*chosen, s], disjoint
     return chosen, apart
 
 
-def _apart(scored: Sequence[_Scored], riders: int) -> Ints:
+def _riders_apart(scored: Sequence[_Scored], riders: int) -> Ints:
     """Riders of whom no two share an element, taken as they come (their order is random)."""
     used: list[set[int]] = [set() for _ in scored]
-    own: list[list[list[int]]] = []
+    elements_by_rider: list[list[list[int]]] = []
     for s in scored:
         edges = np.searchsorted(s.rider, np.arange(riders + 1)).tolist()
         element = s.element.tolist()
-        own.append([element[a:b] for a, b in pairwise(edges)])
-    known = np.logical_and.reduce([s.known for s in scored])
+        elements_by_rider.append([element[a:b] for a, b in pairwise(edges)])
+    determined = np.logical_and.reduce([s.determined for s in scored])
     taken = []
-    for r in np.flatnonzero(known).tolist():
-        if all(taken_here.isdisjoint(mine[r]) for taken_here, mine in zip(used, own, strict=True)):
-            for taken_here, mine in zip(used, own, strict=True):
-                taken_here.update(mine[r])
+    for r in np.flatnonzero(determined).tolist():
+        if all(
+            taken_elements.isdisjoint(elements[r])
+            for taken_elements, elements in zip(used, elements_by_rider, strict=True)
+        ):
+            for taken_elements, elements in zip(used, elements_by_rider, strict=True):
+                taken_elements.update(elements[r])
             taken.append(r)
             if len(taken) == MAX_RIDERS:
                 break
     return np.array(taken, dtype=np.int64)
 
 
-# The finding
-
-
 def attack_membership(release: Release, true: Truth) -> list[Finding]:
     """The advantage of the best attacker over sampled riders, against what the claim allows."""
-    made, together = trials(release, true)
-    if made is None:
+    outcome, together = trials(release, true)
+    if outcome is None:
         return []
-    claim, n = release.claim, len(made.member)
-    most = allowed(claim.cost, made.spent) if claim.holds else 1.0
-    low, high = made.interval(0.05)
-    floor = made.interval(FALSE_ALARM_CHANCE / 2)[0]
-    tables = enumerated(made.tables)
+    claim, n = release.claim, len(outcome.member)
+    most = allowed(claim.cost, outcome.spent) if claim.holds else 1.0
+    low, high = outcome.interval(0.05)
+    floor = outcome.interval(FALSE_ALARM_CHANCE / 2)[0]
+    tables = enumerated(outcome.tables)
     text = (
-        f"Of {n:,} riders of whom no two share a count in {tables}, the attacker recognises {made.caught:,}, and takes "
-        f"{made.falsely:,} of as many others, who are not in the data, for riders: an advantage of {made.advantage:.3f} (95 % interval "
+        f"Of {n:,} riders of whom no two share a count in {tables}, the attacker recognises {outcome.caught:,}, and takes "
+        f"{outcome.falsely:,} of as many others, who are not in the data, for riders: an advantage of {outcome.advantage:.3f} (95 % interval "
         f"{low:.3f} to {high:.3f})."
     )
     if claim.holds:
         sign = "ρ" if claim.cost.currency == "rho" else "ε"
-        text += f" {sign} = {made.spent:.4g} on {tables} allows {most:.3f}."
+        text += f" {sign} = {outcome.spent:.4g} on {tables} allows {most:.3f}."
     if together is not None:
         whole = f", where the whole claim allows {allowed(claim.cost, float(cost_amount(claim.cost))):.3f}"
         text += f" On all tables at once, in this one draw: {together:.3f}{whole if claim.holds else ''}."
     figures: dict[str, float | str] = {
         "riders": n,
-        "advantage": round(made.advantage, 4),
+        "advantage": round(outcome.advantage, 4),
         "advantage at least": round(floor, 4),
     }
     if claim.holds:
         figures["allowed"] = round(most, 4)
-    verdict, title = _verdict(made, claim, floor, most)
+    verdict, title = _verdict(outcome, claim, floor, most)
     if verdict == "clear":
         return [
             Finding(
@@ -710,7 +731,7 @@ def attack_membership(release: Release, true: Truth) -> list[Finding]:
                 title,
                 text,
                 figures=figures,
-                power=_membership_power(made, floor, most),
+                power=_membership_power(outcome, floor, most),
             )
         ]
     attack = "Whoever knows all other trips learns whether a particular rider is in the data."
@@ -720,23 +741,26 @@ def attack_membership(release: Release, true: Truth) -> list[Finding]:
     return [Finding("membership", verdict, title, text, attack, cure, figures)]
 
 
-def _membership_power(made: Trials, floor: float, most: float) -> str:
+def _membership_power(outcome: Trials, floor: float, most: float) -> str:
     """The advantage that would have been found: above what is allowed by the widths of both intervals."""
-    reach = most + (made.advantage - floor) + (made.advantage - made.interval(0.1)[0])
+    reach = most + (outcome.advantage - floor) + (outcome.advantage - outcome.interval(0.1)[0])
     if reach >= 1:
-        return f"{len(made.member):,} riders are too few to tell any advantage from the {most:.2f} that is allowed."
+        return f"{len(outcome.member):,} riders are too few to tell any advantage from the {most:.2f} that is allowed."
     return f"An advantage of {reach:.2f} or more would have been found with a probability of 95 %."
 
 
-def _verdict(made: Trials, claim: PrivacyGuarantee, floor: float, most: float) -> tuple[Verdict, str]:
+def _verdict(outcome: Trials, claim: PrivacyGuarantee, floor: float, most: float) -> tuple[Verdict, str]:
     sign = "ρ" if claim.cost.currency == "rho" else "ε"
     if claim.holds and floor > most:
         return (
-            "contradicts" if made.exact else "weakness",
+            "contradicts" if outcome.exact else "weakness",
             f"Riders can be told apart better than {sign} allows",
         )
     if claim.holds:
         return "clear", f"Riders cannot be told apart better than {sign} allows"
     if floor > 0:
-        return "weakness", f"An attacker tells riders from others, with an advantage of {made.advantage:.2f}"
+        return (
+            "weakness",
+            f"An attacker tells riders from others, with an advantage of {outcome.advantage:.2f}",
+        )
     return "clear", "No advantage over guessing could be shown"

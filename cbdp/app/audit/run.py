@@ -1,4 +1,9 @@
-"""A release made again from what is published: by the mechanism that its recipe names, from the published noisy answers."""
+"""`cbdp audit` and `cbdp.audit_release`: all attacks that apply to a release, end to end, and what could not be looked at.
+
+The attacks on published data are in `cbdp.audit`. What stands here needs more: the mechanism, which post-processes the published noisy
+answers again (post-processing is deterministic, so the same numbers must follow); the configuration and the ledger; or, for the curator
+alone, the trips (`cbdp.app.audit.membership`).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ from cbdp.audit import (
     optimality,
     scale_recovery,
 )
-from cbdp.audit.exact_counts import taken
+from cbdp.audit.exact_counts import assumed_noise
 from cbdp.audit.findings import Audit, Finding, Verdict
 from cbdp.audit.own_release import OwnRelease, open_own_release
 from cbdp.audit.page import build
@@ -45,42 +50,9 @@ if TYPE_CHECKING:
     from cbdp.forecast.calendar import Slot
 
 
-# Says how the program is solved, not what its solution is: it is solved again with the default, which is exact.
-HOW = "solver"
-
-
-def finished_again(release: Release) -> Release:
-    """The release made again. Raises `InputError` where the recipe does not say all that this takes."""
-    return remaker(release).finish(answers(release))
-
-
-def remaker(release: Release) -> Mechanism:
-    """The mechanism that makes a release again."""
-    settings = {name: value for name, value in release.recipe.settings.items() if name != HOW}
-    return of(replace(release, recipe=replace(release.recipe, settings=settings)))
-
-
-def answers(release: Release) -> Sequence[Measurement]:
-    """The published noisy answers: measurements, or tables that are published as they were measured."""
-    return list(release.measurements) or list(_tables(release))
-
-
-def _tables(release: Release) -> Iterator[Measurement]:
-    for name, table in release.tables.items():
-        shown = np.flatnonzero(table).astype(np.int64)
-        noise = release.recipe.tables.get(name)
-        if noise is None:
-            yield Measurement(name, table[shown], elements=shown)
-        else:
-            law = noise.law
-            yield Measurement(name, table[shown], law.scale, elements=shown, law=law.name)
-
-
-# An audit from end to end: all attacks that apply to a release, and what could not be looked at.
-
-
 DESCRIPTION = external_tables.DESCRIPTION_FILE
-MAX_TYPES_LISTED = 2**20  # trip types up to which tables are attacked as lists of all their cells
+# trip types: a table with more is not attacked cell by cell, which takes memory for each
+MAX_TYPES_LISTED = 2**20
 
 
 def audit_release(
@@ -107,27 +79,27 @@ def audit_release(
     >>> audit.verdict
     'clear'
     """
-    place = Path(path)
-    if not place.is_dir():
-        raise InputError(f"there is no folder {str(place)!r} with a release")
-    if (place / MANIFEST).is_file():
-        return _OfOurs(place, ledger, config, trips).made()
-    if not (place / DESCRIPTION).is_file():
+    folder = Path(path)
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {str(folder)!r} with a release")
+    if (folder / MANIFEST).is_file():
+        return _OwnReleaseAudit(folder, ledger, config, trips).run()
+    if not (folder / DESCRIPTION).is_file():
         raise InputError(
-            f"{str(place)!r} has neither a {MANIFEST} nor an {DESCRIPTION}: give the folder of a release, or describe its "
+            f"{str(folder)!r} has neither a {MANIFEST} nor an {DESCRIPTION}: give the folder of a release, or describe its "
             f"tables in an {DESCRIPTION}"
         )
     for name, value in {"ledger": ledger, "config": config, "trips": trips}.items():
         if value is not None and value is not False:
             raise InputError(
-                f"{name} is given for {str(place)!r}, which is not a release of cbdp: leave it out"
+                f"{name} is given for {str(folder)!r}, which is not a release of cbdp: leave it out"
             )
-    return _of_others(place)
+    return _audit_external_tables(folder)
 
 
-def _of_others(place: Path) -> Audit:
+def _audit_external_tables(folder: Path) -> Audit:
     tell("reading the described tables")
-    published = external_tables.read(place)
+    published = external_tables.read(folder)
     findings = tuple(_attacks(published))
     claim = "no ε is claimed" if published.epsilon is None else f"ε = {published.epsilon:g} is claimed"
     if published.epsilon is None and not all(t.shown.all() for t in published.tables):
@@ -136,50 +108,50 @@ def _of_others(place: Path) -> Audit:
         claim = f"ε = {published.epsilon:g} and δ = {published.delta:g} are claimed"
     left_out = list(_left_out(published))
     left_out.append("There is no manifest and no ledger: how much was spent in all was not checked.")
-    return Audit(place.resolve().name, findings, claim=claim, left_out=tuple(left_out))
+    return Audit(folder.resolve().name, findings, claim=claim, left_out=tuple(left_out))
 
 
 ATTACKS = (consistency, scale_recovery, exact_counts, detection, differencing)
-SETTLING = (
+NOISE_INFERRING = (
     exact_counts,
     differencing,
 )  # these make out themselves what noise there is where none is declared
 
 
 def _attacks(published: PublishedTables) -> Iterator[Finding]:
-    settled = taken(published).settled
+    settled = assumed_noise(published).settled
     for attack in ATTACKS:
         tell(f"attack: {attack.CHECK}")
-        yield from attack.attack(published if attack in SETTLING else settled)
+        yield from attack.attack(published if attack in NOISE_INFERRING else settled)
 
 
 def _left_out(published: PublishedTables) -> Iterator[str]:
     """What the attacks could not look at."""
-    settled = taken(published).settled
+    settled = assumed_noise(published).settled
     for attack in ATTACKS:
-        yield from attack.left_out(published if attack in SETTLING else settled)
+        yield from attack.left_out(published if attack in NOISE_INFERRING else settled)
 
 
 @dataclass
-class _OfOurs:
+class _OwnReleaseAudit:
     """The audit of a folder of ours, and what it had to leave out so far."""
 
-    place: Path
+    folder: Path
     ledger: str | Path | None
     config: str | Path | None
     trips: Any
     left_out: list[str] = field(default_factory=list)
 
-    def made(self) -> Audit:
+    def run(self) -> Audit:
         if self.config is None and isinstance(self.trips, str | Path) and Path(self.trips).suffix == ".toml":
             self.config, self.trips = self.trips, True
-        planned = None if self.config is None else _planned(self.config, self.place)
+        planned = None if self.config is None else _plan_of(self.config, self.folder)
         if self.trips is True and planned is None:
             raise InputError(
                 "trips without a file are those of the configuration: give config (--config) too, or name the file"
             )
         tell("reading the release, file by file")
-        ours = open_own_release(self.place)
+        ours = open_own_release(self.folder)
         if planned is not None:
             _check_universe(planned, ours)
         private = self.trips is not None and self.trips is not False
@@ -191,7 +163,11 @@ class _OfOurs:
         elif ours.release is not None:
             findings += self._private(ours.release, planned)
         return Audit(
-            self.place.resolve().name, tuple(findings), private, _claimed(ours.manifest), tuple(self.left_out)
+            self.folder.resolve().name,
+            tuple(findings),
+            private,
+            _claim_text(ours.manifest),
+            tuple(self.left_out),
         )
 
     def _manifest(self, ours: OwnRelease, planned: Plan | None) -> Iterator[Finding]:
@@ -212,7 +188,9 @@ class _OfOurs:
             )
         elif readable:
             tell("reading the ledger")
-            yield from ledger_check.attack(where, ours, asked=None if planned is None else _request(planned))
+            yield from ledger_check.attack(
+                where, ours, asked=None if planned is None else _ledger_request(planned)
+            )
 
     def _release(self, ours: OwnRelease) -> Iterator[Finding]:
         """What can be found in the published numbers alone."""
@@ -220,7 +198,7 @@ class _OfOurs:
         if release is None:
             self.left_out.append("The files cannot be read together: their numbers were not attacked.")
             return
-        yield from self._remade(release)
+        yield from self._post_processing(release)
         if release.features.universe.size > MAX_TYPES_LISTED:
             self.left_out.append(
                 f"The release has more than {MAX_TYPES_LISTED:,} trip types: its tables were not attacked cell by cell."
@@ -228,26 +206,26 @@ class _OfOurs:
             return
         published = from_release(release)
         self.left_out += _left_out(published)
-        for found in _attacks(published):
+        for finding in _attacks(published):
             # the manifest states every threshold, and every element has a row: a least count of many is no hidden threshold
-            if not (found.check == detection.CHECK and "at_threshold" in found.figures):
-                yield found
+            if not (finding.check == detection.CHECK and "at_threshold" in finding.figures):
+                yield finding
 
-    def _remade(self, release: Release) -> Iterator[Finding]:
+    def _post_processing(self, release: Release) -> Iterator[Finding]:
         published = answers(release)
         if not published:
             return
-        version = optimality.of_another_estimator(release)
+        version = optimality.foreign_estimator_version(release)
         if version is not None:
             self.left_out.append(
                 f"cbdp {version} made the release, and its expected counts are not those of this version: whether they follow from the "
                 f"noisy answers was not checked. The audit of cbdp {version} checks it."
             )
-            yield from optimality.rounded(release)
+            yield from optimality.attack_rounding(release)
             return
         tell("making the release again")
         try:
-            mechanism = remaker(release)
+            mechanism = recipe_mechanism(release)
         except InputError as why:
             self.left_out.append(f"The release could not be made again from its noisy answers: {why}.")
             return
@@ -255,21 +233,19 @@ class _OfOurs:
 
     def _private(self, release: Release, planned: Plan | None) -> Iterator[Finding]:
         from cbdp.app.audit import membership
-        from cbdp.app.audit import membership as residuals
-        from cbdp.app.audit.membership import truth
 
         tell("counting the trips (private)")
         columns = None if planned is None else planned.columns
         clock = None if planned is None else planned.clock
         source = planned.trips if planned is not None and self.trips is True else self.trips
-        true = truth(source, release, columns=columns, clock=clock)
+        true = membership.truth(source, release, columns=columns, clock=clock)
         if len(true.loose):
             self.left_out.append(
                 f"Persons with more trips than are kept: what they add to {len(true.loose):,} trip types is not known, and "
                 "counts with those types were left out."
             )
         tell("testing the noise")
-        noise = residuals.attack_residuals(release, true)
+        noise = membership.attack_residuals(release, true)
         if not noise:
             self.left_out.append(
                 "No answer has noise of a declared law and a known truth: the noise was not tested."
@@ -284,14 +260,14 @@ class _OfOurs:
         yield from members
 
 
-def _claimed(manifest: Mapping[str, Any]) -> str:
+def _claim_text(manifest: Mapping[str, Any]) -> str:
     try:
         return f"{manifest['recipe']['mechanism']}, {guarantee_from(manifest['privacy'])}"
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
         return "the manifest's claim cannot be understood"
 
 
-def _planned(config: str | Path, place: Path) -> Plan:
+def _plan_of(config: str | Path, release: Path) -> Plan:
     """What the configuration asks for, whatever state its ledger and its output are in: the audit looks at those itself."""
     import tempfile
     from dataclasses import replace
@@ -299,31 +275,31 @@ def _planned(config: str | Path, place: Path) -> Plan:
     from cbdp.app.plan import plan
     from cbdp.config import read
 
-    given = read(config)
-    slot = None if given.series is None else _slot(given, place)
+    loaded = read(config)
+    slot = None if loaded.series is None else _slot_of_release(loaded, release)
     with tempfile.TemporaryDirectory() as folder:
-        privacy = replace(given.privacy, ledger=f"{folder}/ledger", cap=None, cap_delta=None)
-        output = replace(given.output, path=f"{folder}/output")
+        privacy = replace(loaded.privacy, ledger=f"{folder}/ledger", cap=None, cap_delta=None)
+        output = replace(loaded.output, path=f"{folder}/output")
         if slot is not None:
-            privacy = replace(privacy, cap=given.privacy.cap, cap_delta=given.privacy.cap_delta)
+            privacy = replace(privacy, cap=loaded.privacy.cap, cap_delta=loaded.privacy.cap_delta)
             output = replace(output, path=f"{folder}/{{period}}")
-        return replace(plan(replace(given, privacy=privacy, output=output), slot), config=given)
+        return replace(plan(replace(loaded, privacy=privacy, output=output), slot), config=loaded)
 
 
-def _slot(config: Config, place: Path) -> Slot | None:
+def _slot_of_release(config: Config, release: Path) -> Slot | None:
     """Which release of the series is audited; the first, if its manifest does not say."""
     from cbdp.forecast.calendar import slot_of
     from cbdp.release.files import read_manifest
     from cbdp.release.series import series_from
 
     try:
-        said = series_from(read_manifest(place).get("series"))
+        series = series_from(read_manifest(release).get("series"))
     except CbdpError:  # a finding of its own
         return None
-    return None if said is None else slot_of(config, said)
+    return None if series is None else slot_of(config, series)
 
 
-def _request(planned: Plan) -> ledger_check.LedgerRequest:
+def _ledger_request(planned: Plan) -> ledger_check.LedgerRequest:
     privacy = planned.config.privacy
     return ledger_check.LedgerRequest(planned.asked, planned.account.owner, privacy.cap, privacy.cap_delta)
 
@@ -340,7 +316,41 @@ def _check_universe(planned: Plan, ours: OwnRelease) -> None:
         )
 
 
-# The command behind `cbdp audit`: attacks a release and says what was found; exit code 1 if it contradicts its claims.
+# Post-processing, made again
+
+
+# The setting that says how the program is solved, not what its solution is: it is solved again with the default, which is exact.
+SOLVER_SETTING = "solver"
+
+
+def finished_again(release: Release) -> Release:
+    """The release made again. Raises `InputError` where the recipe does not say all that this takes."""
+    return recipe_mechanism(release).finish(answers(release))
+
+
+def recipe_mechanism(release: Release) -> Mechanism:
+    """The mechanism that makes a release again."""
+    settings = {name: value for name, value in release.recipe.settings.items() if name != SOLVER_SETTING}
+    return of(replace(release, recipe=replace(release.recipe, settings=settings)))
+
+
+def answers(release: Release) -> Sequence[Measurement]:
+    """The published noisy answers: measurements, or tables that are published as they were measured."""
+    return list(release.measurements) or list(_tables(release))
+
+
+def _tables(release: Release) -> Iterator[Measurement]:
+    for name, table in release.tables.items():
+        shown = np.flatnonzero(table).astype(np.int64)
+        noise = release.recipe.tables.get(name)
+        if noise is None:
+            yield Measurement(name, table[shown], elements=shown)
+        else:
+            law = noise.law
+            yield Measurement(name, table[shown], law.scale, elements=shown, law=law.name)
+
+
+# The command: exit code 1 if a finding contradicts the claims
 
 
 VERDICT_WORDS: dict[Verdict, str] = {"contradicts": "CONTRADICTS", "weakness": "weakness", "clear": "clear"}
@@ -350,7 +360,7 @@ VERDICT_SUMMARIES: dict[Verdict, str] = {
     "clear": "nothing was found",
 }
 VERDICT_ORDER: tuple[Verdict, ...] = ("contradicts", "weakness", "clear")
-LINE_WIDTH = 108
+LINE_WIDTH = 108  # characters
 
 
 def audit_main(argv: Sequence[str]) -> int:
@@ -358,10 +368,10 @@ def audit_main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     outputs = [Path(p) for p in (options.out, options.json) if p is not None]
     for path in outputs:
-        _check_place(path, Path(options.release), sensitive=options.trips is not None)
+        _check_output_path(path, Path(options.release), sensitive=options.trips is not None)
     if len({p.absolute() for p in outputs}) < len(outputs):
         raise InputError(f"--out and --json both name {str(outputs[0])!r}: choose two files")
-    with watched(in_quarters(_say)) if sys.stderr.isatty() else nullcontext():
+    with watched(in_quarters(_print_line)) if sys.stderr.isatty() else nullcontext():
         done = audit_release(
             options.release, ledger=options.ledger, config=options.config, trips=options.trips
         )
@@ -397,7 +407,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -410,24 +420,21 @@ def lines(done: Audit) -> Iterator[str]:
     for verdict in VERDICT_ORDER:
         for f in done.of(verdict):
             yield f"  {VERDICT_WORDS[verdict]:<11}  {f.check:<{wide}}  {f.title}"
-            said = f.power if verdict == "clear" else f.evidence
+            detail = f.power if verdict == "clear" else f.evidence
             yield from textwrap.wrap(
-                said, LINE_WIDTH, initial_indent=" " * (17 + wide), subsequent_indent=" " * (17 + wide)
+                detail, LINE_WIDTH, initial_indent=" " * (17 + wide), subsequent_indent=" " * (17 + wide)
             )
     for words in done.left_out:
         yield f"  {'not checked':<11}  {words}"
-    yield f"{VERDICT_SUMMARIES[done.verdict]}: {_counted(done)}"
+    yield f"{VERDICT_SUMMARIES[done.verdict]}: {_counts_text(done)}"
 
 
-def _counted(done: Audit) -> str:
+def _counts_text(done: Audit) -> str:
     bad, weak, clear = (len(done.of(v)) for v in VERDICT_ORDER)
     return f"contradictions: {bad}, weaknesses: {weak}, checks that found nothing: {clear}"
 
 
-# What is written
-
-
-def _check_place(path: Path, release: Path, *, sensitive: bool) -> None:
+def _check_output_path(path: Path, release: Path, *, sensitive: bool) -> None:
     """Before anything is read: a place that is free, in a folder that exists, and not where the public files lie."""
     folder = path.absolute().parent.resolve()  # `..` is a way out of the release, not a place in it
     if release.is_dir() and release.resolve() in [folder, *folder.parents]:

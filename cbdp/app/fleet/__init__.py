@@ -1,4 +1,8 @@
-"""Riders of counted trips, their fleet, and its service."""
+"""`cbdp fleet`: size and run shuttles on a release, compare with the real trips, check a plug-in.
+
+A release holds the period of a trip and not its second. A fleet is sized on one draw of seconds and, in a comparison, run on another, so that no fleet is
+tuned to the very riders it is judged by. Whatever was computed from real trips says so on top.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +46,16 @@ from cbdp.transit.page import ZoneDemand
 from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 from cbdp_features.calendar import clock_time
 
-MAX_TRIPS = 10 * SearchSizer.most_legs  # more are not even listed: they would only fill the memory
+# Riders, their fleet, and its service
+
+
+MAX_FLEET_TRIPS = 10 * SearchSizer.most_legs  # more are not even listed: they would only fill the memory
 
 
 def riders_of(trips: CountedTrips, city: City, modes: Itineraries, rules: FleetRules, seed: int) -> Legs:
     """The shuttle legs of these trips, their seconds drawn by `seed`; none if there are too many trips (see `fleet_for`)."""
     few = trips
-    if trips.total > MAX_TRIPS:
+    if trips.total > MAX_FLEET_TRIPS:
         few = replace(trips, index=trips.index[:0], value=trips.value[:0])
     riders = spread(few.universe, few.index, few.value, city, seed=seed)
     return legs_of(replace(riders, hours=hours_of(trips.universe, rules)), modes)
@@ -56,8 +63,8 @@ def riders_of(trips: CountedTrips, city: City, modes: Itineraries, rules: FleetR
 
 def fleet_for(city: City, trips: CountedTrips, riders: Legs, rules: FleetRules) -> Sizing:
     """The fleet for these riders by the chosen sizer, run again by us."""
-    if trips.total > MAX_TRIPS:
-        return Sizing(None, None, f"{trips.total:,} trips are more than {MAX_TRIPS:,}")
+    if trips.total > MAX_FLEET_TRIPS:
+        return Sizing(None, None, f"{trips.total:,} trips are more than {MAX_FLEET_TRIPS:,}")
     return plugins.size(
         city,
         riders,
@@ -84,7 +91,7 @@ def quiet_zones(city: City, riders: Legs) -> list[str]:
     return [city.zones[z] for z in np.flatnonzero(legs == 0)]
 
 
-# What `cbdp fleet` prints and writes: marks, numbers, and the page of a service.
+# Marks, numbers, and the page of a service
 
 
 def print_marks(trips: CountedTrips) -> None:
@@ -122,7 +129,7 @@ def write_page(path: Path, html: str, *, internal: bool) -> None:
     print(f"open {path}")
 
 
-# `cbdp fleet compare`: a release's fleet and the fleet of the real trips, both run on the real trips.
+# `cbdp fleet compare`: a release's fleet and the fleet of the real trips, both run on the real trips
 
 
 COMPARED_FIGURES = ("shuttles", "wait", "idle")
@@ -133,12 +140,12 @@ def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: 
     """Print the paper's Table 1 row of a release: its fleet and the fleet of the real trips, both run on the real trips."""
     chosen = rules or FleetRules()
     print(INTERNAL_WARNING)
-    given = published_trips(release)
-    city, modes = place(chosen, given)
-    real = selected(real_trips(trips, given.universe), chosen)
+    published_counts = published_trips(release)
+    city, modes = place(chosen, published_counts)
+    real = selected(real_trips(trips, published_counts.universe), chosen)
     out = page_path(page, internal=True)
-    published = selected(given, chosen)
-    print_marks(given)
+    published = selected(published_counts, chosen)
+    print_marks(published_counts)
     print(described(city))
     print(f"{published.total:,} published trips, {real.total:,} real ones")
     fleets = []
@@ -161,10 +168,10 @@ def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: 
 
 
 def _fleet(trips: CountedTrips, city: City, modes: Itineraries, rules: FleetRules) -> Fleet | None:
-    found = fleet_for(city, trips, riders_of(trips, city, modes, rules, rules.seed), rules)
-    if found.fleet is None:
-        print(f"no fleet found for {trips.name}: {found.reason}")
-    return found.fleet
+    sizing = fleet_for(city, trips, riders_of(trips, city, modes, rules, rules.seed), rules)
+    if sizing.fleet is None:
+        print(f"no fleet found for {trips.name}: {sizing.reason}")
+    return sizing.fleet
 
 
 def relative(value: float, original: float) -> float:
@@ -183,8 +190,8 @@ def comparison_table(city: City, ours: Figures, original: Figures) -> list[str]:
     errors = [abs(relative(ours["total"][n], original["total"][n])) for n in COMPARED_FIGURES]
     shown = ", ".join(f"{n} {number(e, 3)}" for n, e in zip(COMPARED_FIGURES, errors, strict=True))
     zones = [abs(relative(ours[z]["shuttles"], original[z]["shuttles"])) for z in city.zones]
-    known = [e for e in zones if math.isfinite(e)]
-    mean = number(sum(known) / len(known), 3) if known else "–"
+    finite = [e for e in zones if math.isfinite(e)]
+    mean = number(sum(finite) / len(finite), 3) if finite else "–"
     return [
         *aligned([head, *rows], right=range(1, len(head))),
         f"Table 1, relative errors: {shown}; shuttles by zone, on average {mean}",
@@ -200,7 +207,7 @@ def _row(zone: str, ours: Mapping[str, float], original: Mapping[str, float]) ->
     return [*cells, number(ours["unserved"])]
 
 
-# `cbdp fleet size`: size a fleet on a release, run it on the same riders, and print its service.
+# `cbdp fleet size`: a fleet sized on a release and run on the same riders
 
 
 SERVICE_LABELS = {
@@ -212,17 +219,17 @@ SERVICE_LABELS = {
 def size(source: str, rules: FleetRules | None = None, *, page: str | None = None) -> int:
     """Size a fleet on a release (or on the trips of a configuration), run it on the same riders, and print its service."""
     chosen = rules or FleetRules()
-    given = read(source)
-    out = page_path(page, internal=given.internal)
-    trips = selected(given, chosen)
-    city, modes = place(chosen, given)
-    print_marks(given)
+    demand_source = read(source)
+    out = page_path(page, internal=demand_source.internal)
+    trips = selected(demand_source, chosen)
+    city, modes = place(chosen, demand_source)
+    print_marks(demand_source)
     print(described(city))
     riders = riders_of(trips, city, modes, chosen, chosen.seed)
     sized = fleet_for(city, trips, riders, chosen)
     hours = "–".join(clock_time(s, seconds=False) for s in riders.hours)
     print(f"{trips.name}: {trips.total:,} trips, {hours}, {len(riders):,} shuttle legs")
-    demand = demand_of(given, city, chosen)
+    demand = demand_of(demand_source, city, chosen)
     if demand:
         print(in_words(demand[pages.TOTAL]))
     print_quiet_zones(city, riders, demand)
@@ -233,27 +240,30 @@ def size(source: str, rules: FleetRules | None = None, *, page: str | None = Non
     print(f"{sized.fleet.total:,} shuttles, {chosen.promise}")
     print("\n".join(service_table(city, service)))
     if out:
-        said = f" {in_words(demand[pages.TOTAL])}." if demand else ""
-        about = f"The fleet of {trips.name}, {chosen.promise}, on the same riders.{said}"
-        html = pages.build(city, service, about=about, demand=demand, internal=given.internal)
-        write_page(out, html, internal=given.internal)
+        demand_text = f" {in_words(demand[pages.TOTAL])}." if demand else ""
+        about = f"The fleet of {trips.name}, {chosen.promise}, on the same riders.{demand_text}"
+        html = pages.build(city, service, about=about, demand=demand, internal=demand_source.internal)
+        write_page(out, html, internal=demand_source.internal)
     return 0
 
 
 def service_table(city: City, service: Service) -> list[str]:
     """The figures of every zone and in total."""
-    found = figures(service, city)
+    by_zone = figures(service, city)
     rows = [
         [
             zone,
-            *(number(found[zone][name], 1 if name in ("occupancy", "km") else 0) for name in SERVICE_LABELS),
+            *(
+                number(by_zone[zone][name], 1 if name in ("occupancy", "km") else 0)
+                for name in SERVICE_LABELS
+            ),
         ]
         for zone in (*city.zones, "total")
     ]
     return aligned([["zone", *SERVICE_LABELS.values()], *rows], right=range(1, len(SERVICE_LABELS) + 1))
 
 
-# The command line of `cbdp fleet`.
+# The command line
 
 
 FLEET_COMMANDS = {
@@ -338,8 +348,8 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 
 def _rules(options: argparse.Namespace) -> FleetRules:
-    given: dict[str, Any] = {name: getattr(options, name) for name in FleetRules.__dataclass_fields__}
-    return FleetRules(**given)
+    settings: dict[str, Any] = {name: getattr(options, name) for name in FleetRules.__dataclass_fields__}
+    return FleetRules(**settings)
 
 
 def print_checks(kind: str, name: str, *, seconds: float = 60.0) -> int:
@@ -351,12 +361,6 @@ def print_checks(kind: str, name: str, *, seconds: float = 60.0) -> int:
     passed = conforms(checks)
     print(f"{name} {'conforms' if passed else 'does NOT conform'}: {kind}, {len(checks)} checks")
     return 0 if passed else 1
-
-
-# The commands behind `cbdp fleet`: size and run shuttles on a release, compare with the real trips, check a plug-in.
-#
-# A release holds the period of a trip and not its second. A fleet is sized on one draw of seconds and, in a comparison, run on
-# another, so that no fleet is tuned to the very riders it is judged by. Whatever was computed from real trips says so on top.
 
 
 __all__ = ["main"]

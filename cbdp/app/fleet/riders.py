@@ -1,4 +1,4 @@
-"""What the commands are told: the city, which trips, and how fleets are sized and run."""
+"""What fleets are sized on: the counted trips of one day, the city that shuttles drive in, and what a release says about demand."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ from cbdp.transit.page import TOTAL, ZoneDemand
 from cbdp_features.calendar import clock_time, dates_or_none, seconds_of_day
 from cbdp_features.places import Stops
 
+# Rules: which trips, which city, and how fleets are sized and run
+
+
 BUILT_IN = "built-in"
-PERIOD_SECONDS = 1800
+PERIOD_SECONDS = 1800  # of each part of the day in which the limit of waits holds
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def see_working_folder(*plugins: str | None) -> None:
         sys.path.append(here)
 
 
-# Where trips come from, and which of them a fleet carries: those of one day, inside the hours.
+# Counted trips: of a release or real ones, on one day, inside the hours
 
 
 NEEDED_DIMENSIONS = ("origin", "destination", "time")
@@ -155,32 +158,32 @@ def real_trips(source: str, universe: Universe) -> CountedTrips:
     """The real trips by a release's trip types: those of a configuration, or of a file with the dimensions as columns."""
     if Path(source).suffix == ".toml":
         return _configured(source, universe)
-    found = count(source, universe)
-    return CountedTrips("the real trips", universe, found.index, found.value, internal=True)
+    counts = count(source, universe)
+    return CountedTrips("the real trips", universe, counts.index, counts.value, internal=True)
 
 
 def _configured(config: str, universe: Universe | None) -> CountedTrips:
     """All trips, even where the unit of privacy is a person with at most so many: shuttles carry everybody."""
-    given = read_config(config)
-    if given.series is not None:
+    settings = read_config(config)
+    if settings.series is not None:
         raise InputError(
             f"{config} describes a series of releases: give a file with the trips of one day instead"
         )
-    planned = plan(given)
+    planned = plan(settings)
     types = universe or planned.universe
-    found = count(planned.trips, types, columns=planned.columns, clock=planned.clock)
+    counts = count(planned.trips, types, columns=planned.columns, clock=planned.clock)
     return CountedTrips(
-        "the real trips", types, found.index, found.value, internal=True, places=planned.stops
+        "the real trips", types, counts.index, counts.value, internal=True, places=planned.stops
     )
 
 
 def selected(trips: CountedTrips, rules: FleetRules) -> CountedTrips:
     """The trips of one day: inside the hours, and of one value of every dimension but origin, destination and time."""
     universe = trips.universe
-    wanted = _where_texts(universe, rules)
+    selection = _where_texts(universe, rules)
     codes = dict(zip(universe.dimensions, universe.unrank_codes(trips.index), strict=True))
     keep = np.ones(len(trips.index), dtype=bool)
-    for name, value in wanted.items():
+    for name, value in selection.items():
         code = _code(universe, name, value)
         keep &= codes[name] == code
     first, last = _span(universe, rules.hours)
@@ -193,13 +196,13 @@ def _where_texts(universe: Universe, rules: FleetRules) -> dict[str, str]:
     for name in NEEDED_DIMENSIONS:
         if name not in universe.dimensions:
             raise InputError(f"the trips have no {name!r}: shuttles need origin, destination and time")
-    wanted = dict(_pair(text) for text in rules.only)
+    selection = dict(_pair(text) for text in rules.only)
     for name in universe.dimensions:
-        if name not in NEEDED_DIMENSIONS and name not in wanted:
+        if name not in NEEDED_DIMENSIONS and name not in selection:
             raise InputError(
                 f"the trips also have the dimension {name!r}, and shuttles run on one day: choose with --only {name}=VALUE"
             )
-    return wanted
+    return selection
 
 
 def where_values(universe: Universe, rules: FleetRules) -> dict[str, Hashable]:
@@ -217,8 +220,8 @@ def times_inside(universe: Universe, rules: FleetRules) -> list[Hashable]:
 
 
 def _pair(text: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not found:
+    name, equals, value = text.partition("=")
+    if not equals:
         raise InputError(f"--only {text}: write it as dimension=value")
     return name, value
 
@@ -259,7 +262,7 @@ def _span(universe: Universe, hours: str | None) -> tuple[int, int]:
     return first, last
 
 
-# The city that shuttles drive in: the stops of the trips themselves, the built-in one, or one from files.
+# The city: the stops of the trips themselves, the built-in one, or one from files
 
 
 TRIP_ENDS = ("origin", "destination")
@@ -277,9 +280,9 @@ def city_of(rules: FleetRules, trips: CountedTrips) -> City:
     """The trips' own stops unless --city names a table of stops (CSV), a GTFS feed (a folder or a zip) or the built-in city."""
     path = Path(rules.city or BUILT_IN)
     feed = path.is_dir() or path.suffix == ".zip"
-    own = rules.city in (None, BUILT_IN)
+    without_table = rules.city in (None, BUILT_IN)
     for option, fits in (("lines", not feed), ("times", not feed), ("zones", feed)):
-        if getattr(rules, option) and (not fits or own):
+        if getattr(rules, option) and (not fits or without_table):
             kind = "a GTFS feed" if option == "zones" else "a table of stops (CSV)"
             raise InputError(f"--{option} needs {kind}: give one with --city")
     if rules.city == BUILT_IN or (rules.city is None and is_built_in(trips)):
@@ -308,10 +311,10 @@ def is_built_in(trips: CountedTrips) -> bool:
         return False
     if trips.places is None:
         return True
-    known = zip(trips.places.ids, trips.places.lat, trips.places.lon, strict=True)
+    located = zip(trips.places.ids, trips.places.lat, trips.places.lon, strict=True)
     return all(
         str(s) not in at or np.hypot(at[str(s)][0] - a, at[str(s)][1] - o) <= SAME_PLACE_DEGREES
-        for s, a, o in known
+        for s, a, o in located
     )
 
 
@@ -324,20 +327,20 @@ def _city_of_stops(trips: CountedTrips, driving: Driving) -> City:
         )
     universe, places = trips.universe, trips.places
     code = {stop: n for n, stop in enumerate(places.ids)}
-    wanted = list(dict.fromkeys(_stops_of(universe)))
-    for stop in wanted:
+    stop_ids = list(dict.fromkeys(_stops_of(universe)))
+    for stop in stop_ids:
         if stop not in code or np.isnan(places.lat[code[stop]]):
             raise InputError(
                 f"the stop {stop!r} has no coordinates: add them to the stops of the release, or give all stops with --city stops.csv"
             )
-    rows = np.array([code[stop] for stop in wanted])
+    rows = np.array([code[stop] for stop in stop_ids])
     labels = _zone_of_stop(universe, places)
     stops = Stops(
-        tuple(wanted),
+        tuple(stop_ids),
         tuple(places.names[r] for r in rows),
         places.lat[rows],
         places.lon[rows],
-        None if labels is None else tuple(str(labels[stop]) for stop in wanted),
+        None if labels is None else tuple(str(labels[stop]) for stop in stop_ids),
     )
     return city_on_earth(stops, driving=driving, what=f"the stops of {trips.name}")
 
@@ -350,14 +353,14 @@ def _stops_of(universe: Universe) -> list[Hashable]:
 
 def _zone_of_stop(universe: Universe, places: Stops) -> dict[Hashable, Hashable] | None:
     """The zone of each stop: as the trips are counted, else as the table of stops has it."""
-    found: dict[Hashable, Hashable] = {}
+    zone_of: dict[Hashable, Hashable] = {}
     for end in TRIP_ENDS:
-        held = universe.attributes.get(f"{end}.zone")
-        if held is None or held.of != (end,):
+        zones = universe.attributes.get(f"{end}.zone")
+        if zones is None or zones.of != (end,):
             return None if places.zone is None else dict(zip(places.ids, places.zone, strict=True))
-        codes = held.codes.tolist()
-        found |= {v: held.labels[c] for v, c in zip(universe.dimensions[end].values, codes, strict=True)}
-    return found
+        codes = zones.codes.tolist()
+        zone_of |= {v: zones.labels[c] for v, c in zip(universe.dimensions[end].values, codes, strict=True)}
+    return zone_of
 
 
 def described(city: City) -> str:
@@ -368,10 +371,10 @@ def described(city: City) -> str:
     return f"{len(city)} stops within {wide:,.1f} km, {zones}{lines}"
 
 
-# What a release says about the demand that a fleet is sized on: published trips by zone, with their intervals. Nothing is spent.
+# Demand: published trips by zone, with their intervals. Nothing is spent
 
 
-CONFIDENCE = 0.9
+DEMAND_CONFIDENCE = 0.9  # of the intervals beside published trips
 DEMAND_COLUMNS = ("count", "low", "high")
 Where = Mapping[str, list[Any]]
 
@@ -393,19 +396,24 @@ def demand_of(trips: CountedTrips, city: City, rules: FleetRules) -> dict[str, Z
 def _by_zone(trips: CountedTrips, city: City, chosen: Where) -> dict[str, ZoneDemand]:
     """One question where the zones are those that trips are counted by; else one for each."""
     zones = _zone_stops(trips, city)
-    held = trips.universe.attributes.get("origin.zone")
-    if held is None or held.of != ("origin",):
+    counted_zones = trips.universe.attributes.get("origin.zone")
+    if counted_zones is None or counted_zones.of != ("origin",):
         return {zone: _asked(trips, {**chosen, "origin": stops}) for zone, stops in zones.items()}
     stops = trips.universe.dimension("origin").values
-    named = {stop: str(held.labels[c]) for stop, c in zip(stops, held.codes.tolist(), strict=True)}
-    if any(named[stop] != zone for zone, own in zones.items() for stop in own):
-        return {zone: _asked(trips, {**chosen, "origin": own}) for zone, own in zones.items()}
-    answer: dict[str, Any] = dict(_release(trips).ask("origin.zone", dict(chosen) or None, CONFIDENCE))
+    named = {
+        stop: str(counted_zones.labels[c])
+        for stop, c in zip(stops, counted_zones.codes.tolist(), strict=True)
+    }
+    if any(named[stop] != zone for zone, zone_stops in zones.items() for stop in zone_stops):
+        return {zone: _asked(trips, {**chosen, "origin": zone_stops}) for zone, zone_stops in zones.items()}
+    answer: dict[str, Any] = dict(_release(trips).ask("origin.zone", dict(chosen) or None, DEMAND_CONFIDENCE))
     return {str(zone): _row(answer, row) for row, zone in enumerate(answer["origin.zone"])}
 
 
 def _asked(trips: CountedTrips, where: Where) -> ZoneDemand:
-    answer: dict[str, Any] = dict(_release(trips).ask(where=dict(where) or None, confidence=CONFIDENCE))
+    answer: dict[str, Any] = dict(
+        _release(trips).ask(where=dict(where) or None, confidence=DEMAND_CONFIDENCE)
+    )
     return _row(answer, 0)
 
 
@@ -423,10 +431,10 @@ def _release(trips: CountedTrips) -> Release:
 def _zone_stops(trips: CountedTrips, city: City) -> dict[str, list[Hashable]]:
     """The stops of every zone that trips can begin in."""
     zone = city.zone[codes_of(city, trips.universe, "origin")].tolist()
-    found: dict[str, list[Hashable]] = {}
+    stops_by_zone: dict[str, list[Hashable]] = {}
     for stop, z in zip(trips.universe.dimension("origin").values, zone, strict=True):
-        found.setdefault(city.zones[z], []).append(stop)
-    return found
+        stops_by_zone.setdefault(city.zones[z], []).append(stop)
+    return stops_by_zone
 
 
 def in_words(asked: ZoneDemand) -> str:
@@ -439,5 +447,5 @@ def in_words(asked: ZoneDemand) -> str:
         return f"{asked.count:,} published trips; no interval tells how far the true number may be from that"
     return (
         f"{asked.count:,} published trips; the true number is between {asked.low:,} and {asked.high:,} "
-        f"({CONFIDENCE:.0%} confidence)"
+        f"({DEMAND_CONFIDENCE:.0%} confidence)"
     ).replace("%", " %", 1)

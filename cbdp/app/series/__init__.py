@@ -1,6 +1,7 @@
-"""Whether the rows of a series may be released: how all rows are read, once in a run; and that a period has trips at all.
+"""A series of releases: one for every period of a calendar, each made once, whatever happens to the run that makes it.
 
-Both are decisions about private rows, shown to the curator alone, before anything is charged (docs/explanation/threat-model.md).
+Which releases are made is known from the ledger alone. `cbdp.forecast.calendar` says which are due, `cbdp.app.series.continuity` refuses what would make it
+another series, `cbdp.app.publish` makes each release, and `cbdp.app.series.command` is the command line.
 """
 
 from __future__ import annotations
@@ -44,104 +45,6 @@ if TYPE_CHECKING:
     from cbdp.config import Config
 
 
-def judge_series(say: Callable[[str], None], accepted: Accepted = NOTHING_ACCEPTED) -> Judge:
-    """The judge of one run of a series; what is `accepted` stops nothing."""
-    judged: dict[str, Plausibility] = {}  # places of trips that were looked at as a whole
-
-    def one(plan: Plan, counts: Counts) -> None:
-        noun = counted_noun(plan.universe)
-        say(f"counted {noun.number(int(counts.value.sum()))} in {plan.days} (private: for you alone)")
-        if accepted.dropped and accepted.unusual:
-            return
-        place = repr(plan.trips)
-        if place not in judged:
-            every = _all_rows(plan)
-            judge_rows(say, replace(plan, slot=None), every, accepted, days="all days together: ")
-            if not accepted.dropped and _periodic(plan):
-                refuse_bounded(plan, every)
-            judged[place] = Plausibility(reading_of_plan(plan), 0 if every.rows is None else every.rows.read)
-        if not accepted.dropped and not _periodic(plan):
-            refuse_bounded(plan, counts)
-        if not accepted.unusual and counts.value.sum():
-            inside = counts.value.sum() if counts.rows is None else counts.rows.inside
-            refuse_unusual(judged[place], int(inside), int(counts.value.sum()), plan.days)
-        if not accepted.dropped and not counts.value.sum():
-            raise DroppedError(
-                f"there are no {noun.many} in {plan.days}, nothing was spent: if its rows are still to come, run this again when they "
-                "are there; if nobody travelled, list the days in series.gaps or add --accept-dropped"
-            )
-
-    return one
-
-
-def _periodic(plan: Plan) -> bool:
-    """Whether a person's trips are bounded by periods, so that all rows together are bounded as each release is."""
-    return isinstance(plan.unit, Person) and plan.unit.per != RELEASE
-
-
-def _all_rows(plan: Plan) -> Counts:
-    return count(plan.trips, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock)
-
-
-# Earlier releases of the series as a prior for the next, where the configuration says how many (`series.earlier`).
-#
-# Only what is published is used, so nothing is spent. Weekdays learn from weekdays above all, weekends from weekends.
-
-
-SATURDAY = 5
-
-
-def with_earlier(plan: Plan) -> Plan:
-    """The plan with a prior from the releases before its period; as it is where none is wanted, or there is none yet."""
-    wanted = series_of(plan.config).earlier
-    if not wanted:
-        return plan
-    mechanism = plan.mechanism
-    with plan.config.source.at("series", "earlier"):
-        if not isinstance(mechanism, ConstraintBased):
-            raise InputError(f"{mechanism.name} has no use for earlier releases: leave it out")
-        found = _earlier(plan)[-wanted:]
-        if not found:
-            return plan
-        alike, others = ([path for day, path in found if _kind(plan, day) is same] for same in _kinds(plan))
-        prior = earlier_prior(alike, others)
-    return replace(plan, mechanism=replace(mechanism, **prior.settings))
-
-
-def _earlier(plan: Plan) -> list[tuple[dt.date, Path]]:
-    """The first day and the folder of every release of the series that ended before, in order; of two stages the later one."""
-    slot = plan.slot
-    assert slot is not None
-    if not Ledger.started(plan.account.path):
-        return []
-    series, shape = series_of(plan.config), shape_of(plan.features)
-    held: dict[dt.date, Path] = {}
-    with Ledger.view(plan.account.path) as ledger:
-        for charge in charges_of(ledger, series.name, plan.dataset):
-            covers, done = charge.covers, ledger.finished(charge.request)
-            if covers is None or covers.first is None or covers.last is None or done is None:
-                continue
-            same = charge.part is not None and charge.part.shape == shape
-            if same and covers.last < slot.first and (Path(done.path) / MANIFEST).is_file():
-                held[covers.first] = Path(done.path)
-    return sorted(held.items())
-
-
-def _kinds(plan: Plan) -> tuple[bool, bool]:
-    """The kind of the plan's own day, and the other."""
-    assert plan.slot is not None
-    own = _kind(plan, plan.slot.first)
-    return own, not own
-
-
-def _kind(plan: Plan, day: dt.date) -> bool:
-    """Whether a day is on a weekend; weeks and months are all of one kind."""
-    return series_of(plan.config).calendar == "daily" and day.weekday() >= SATURDAY
-
-
-# Making every release that is due and not yet made, in order, each once.
-
-
 Watching = Callable[[], AbstractContextManager[Interrupts]]
 
 
@@ -161,8 +64,8 @@ class Ran:
     """What a run has done."""
 
     due: int  # releases that are due by the day that was asked for
-    made: tuple[Path, ...]
-    found: int  # that other runs have made
+    released: tuple[Path, ...]
+    finished: int  # by other runs
     stopped: bool = False  # by a signal, after a release
 
 
@@ -187,42 +90,40 @@ def run_series(
     refuse_in_series(config)
     slots = due_slots(config, until)
     waiting = pending(config, slots)
-    made: list[Path] = []
-    found = len(slots) - len(waiting)
+    released: list[Path] = []
+    finished = len(slots) - len(waiting)
     planner, judge = _Planner(config, waiting), judge_series(say, Accepted(accept_dropped, accept_unusual))
     for n, slot in enumerate(waiting):
-        with _counting(made), watching() as interrupts:
-            if made:  # what they cost is spent
-                interrupts.stopped = (
-                    f"{_after(made)}; nothing was charged for {slot.label}: run the command again to go on"
-                )
+        with _counting(released), watching() as interrupts:
+            if released:  # what they cost is spent
+                interrupts.stopped = f"{_after(released)}; nothing was charged for {slot.label}: run the command again to go on"
             say(f"{slot.label}: release {n + 1} of {len(waiting)} that are due")
-            create = create_ledger and not made
+            create = create_ledger and not released
             done = _release(planner, slot, detail, create=create, interrupts=interrupts, judge=judge)
         if done.fresh:
-            made.append(done.path)
+            released.append(done.path)
         else:
-            found += 1
+            finished += 1
             say(f"{slot.label}: another run has made it meanwhile")
         if interrupts.heard and n + 1 < len(waiting):
-            return Ran(len(slots), tuple(made), found, stopped=True)
-    return Ran(len(slots), tuple(made), found)
+            return Ran(len(slots), tuple(released), finished, stopped=True)
+    return Ran(len(slots), tuple(released), finished)
 
 
 @contextmanager
-def _counting(made: Sequence[Path]) -> Iterator[None]:
+def _counting(released: Sequence[Path]) -> Iterator[None]:
     """What stops a run that has made releases must not say that nothing was spent."""
     try:
         yield
     except CbdpError as why:
-        if not made or getattr(why, "exit_code", None) == SeriesStoppedError.exit_code:
+        if not released or getattr(why, "exit_code", None) == SeriesStoppedError.exit_code:
             raise
-        raise SeriesStoppedError(f"{_after(made)}: {why}") from why
+        raise SeriesStoppedError(f"{_after(released)}: {why}") from why
 
 
-def _after(made: Sequence[Path]) -> str:
-    stay = "which stays as it is" if len(made) == 1 else "which stay as they are"
-    return f"stopped after {len(made)} release{'s' * (len(made) > 1)} of this run, {stay}"
+def _after(released: Sequence[Path]) -> str:
+    stay = "which stays as it is" if len(released) == 1 else "which stay as they are"
+    return f"stopped after {len(released)} release{'s' * (len(released) > 1)} of this run, {stay}"
 
 
 @dataclass
@@ -239,9 +140,9 @@ class _Planner:
         self.rows = RowsNow(() if _apart(self.config) else self.waiting)
 
     def plan(self, slot: Slot) -> Plan:
-        known = self._first.get(slot.stage)
-        if known is not None:
-            return plan_of(known, self.config, slot)
+        first = self._first.get(slot.stage)
+        if first is not None:
+            return plan_of(first, self.config, slot)
         self._first[slot.stage] = plan(self.config, slot)
         return self._first[slot.stage]
 
@@ -303,11 +204,104 @@ def _alone(config: Config) -> Iterator[None]:
         yield
 
 
-# A series of releases: one for every period of a calendar, each made once, whatever happens to the run that makes it.
+# Whether the rows of a series may be released: all of them are judged once in a run, and a period must have trips
 #
-# `cbdp.forecast.calendar` is the calendar and `cbdp.forecast.calendar` makes a plan of each period. Here, `pending` finds what is to be made, `running` makes it, in order,
-# each release by `cbdp.app.publish`; `continuity` refuses what would make it another series; `status` says what is made, due and spent;
-# `today` says which day it is for the agency; `command` is the command line. Which releases are made is known from the ledger alone.
+# Both are decisions about private rows, shown to the curator alone, before anything is charged (docs/explanation/threat-model.md).
+
+
+def judge_series(say: Callable[[str], None], accepted: Accepted = NOTHING_ACCEPTED) -> Judge:
+    """The judge of one run of a series; what is `accepted` stops nothing."""
+    judged: dict[str, Plausibility] = {}  # places of trips that were looked at as a whole
+
+    def one(plan: Plan, counts: Counts) -> None:
+        noun = counted_noun(plan.universe)
+        say(f"counted {noun.number(int(counts.value.sum()))} in {plan.days} (private: for you alone)")
+        if accepted.dropped and accepted.unusual:
+            return
+        place = repr(plan.trips)
+        if place not in judged:
+            every = _all_rows(plan)
+            judge_rows(say, replace(plan, slot=None), every, accepted, days="all days together: ")
+            if not accepted.dropped and _periodic(plan):
+                refuse_bounded(plan, every)
+            judged[place] = Plausibility(reading_of_plan(plan), 0 if every.rows is None else every.rows.read)
+        if not accepted.dropped and not _periodic(plan):
+            refuse_bounded(plan, counts)
+        if not accepted.unusual and counts.value.sum():
+            inside = counts.value.sum() if counts.rows is None else counts.rows.inside
+            refuse_unusual(judged[place], int(inside), int(counts.value.sum()), plan.days)
+        if not accepted.dropped and not counts.value.sum():
+            raise DroppedError(
+                f"there are no {noun.many} in {plan.days}, nothing was spent: if its rows are still to come, run this again when they "
+                "are there; if nobody travelled, list the days in series.gaps or add --accept-dropped"
+            )
+
+    return one
+
+
+def _periodic(plan: Plan) -> bool:
+    """Whether a person's trips are bounded by periods, so that all rows together are bounded as each release is."""
+    return isinstance(plan.unit, Person) and plan.unit.per != RELEASE
+
+
+def _all_rows(plan: Plan) -> Counts:
+    return count(plan.trips, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock)
+
+
+# Earlier releases as a prior for the next (`series.earlier`): published files only, so nothing is spent
+
+
+SATURDAY = 5  # as `datetime.date.weekday` has it
+
+
+def with_earlier(plan: Plan) -> Plan:
+    """The plan with a prior from the releases before its period; as it is where none is wanted, or there is none yet."""
+    most = series_of(plan.config).earlier
+    if not most:
+        return plan
+    mechanism = plan.mechanism
+    with plan.config.source.at("series", "earlier"):
+        if not isinstance(mechanism, ConstraintBased):
+            raise InputError(f"{mechanism.name} has no use for earlier releases: leave it out")
+        releases = _earlier(plan)[-most:]
+        if not releases:
+            return plan
+        alike, others = (
+            [path for day, path in releases if _kind(plan, day) is same] for same in _kinds(plan)
+        )
+        prior = earlier_prior(alike, others)
+    return replace(plan, mechanism=replace(mechanism, **prior.settings))
+
+
+def _earlier(plan: Plan) -> list[tuple[dt.date, Path]]:
+    """The first day and the folder of every release of the series that ended before, in order; of two stages the later one."""
+    slot = plan.slot
+    assert slot is not None
+    if not Ledger.started(plan.account.path):
+        return []
+    series, shape = series_of(plan.config), shape_of(plan.features)
+    releases: dict[dt.date, Path] = {}
+    with Ledger.view(plan.account.path) as ledger:
+        for charge in charges_of(ledger, series.name, plan.dataset):
+            covers, done = charge.covers, ledger.finished(charge.request)
+            if covers is None or covers.first is None or covers.last is None or done is None:
+                continue
+            same = charge.part is not None and charge.part.shape == shape
+            if same and covers.last < slot.first and (Path(done.path) / MANIFEST).is_file():
+                releases[covers.first] = Path(done.path)
+    return sorted(releases.items())
+
+
+def _kinds(plan: Plan) -> tuple[bool, bool]:
+    """The kind of the plan's own day, and the other."""
+    assert plan.slot is not None
+    kind = _kind(plan, plan.slot.first)
+    return kind, not kind
+
+
+def _kind(plan: Plan, day: dt.date) -> bool:
+    """Whether a day is on a weekend; weeks and months are all of one kind."""
+    return series_of(plan.config).calendar == "daily" and day.weekday() >= SATURDAY
 
 
 __all__ = ["Ran", "Status", "run_series", "status_of"]

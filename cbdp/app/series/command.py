@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cbdp.config import Config
 
 
-STOPPED_EXIT_CODE = 130
+STOPPED_EXIT_CODE = 130  # that shells expect after Ctrl-C
 
 
 def series_main(argv: Sequence[str]) -> int:
@@ -123,9 +123,9 @@ def _run(options: argparse.Namespace) -> int:
         accept_unusual=options.accept_unusual,
         **({"detail": _say} if options.verbose else {}),
     )
-    left = ran.due - ran.found - len(ran.made)
+    left = ran.due - ran.finished - len(ran.released)
     print(
-        f"{number_of(len(ran.made), 'release')} made now; {ran.due} {'is' if ran.due == 1 else 'are'} due by the end of {until}, "
+        f"{number_of(len(ran.released), 'release')} made now; {ran.due} {'is' if ran.due == 1 else 'are'} due by the end of {until}, "
         f"{left} of these {'is' if left == 1 else 'are'} missing"
     )
     if ran.stopped:
@@ -149,7 +149,7 @@ def _say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-# `cbdp series page`: every release of a series on one page, with the statement for one person. No row is read.
+# `cbdp series page`: every release on one page, with the statement for one person. No row is read
 
 
 PROGRESS_FROM_RELEASES = 50  # releases after which progress is told
@@ -191,19 +191,19 @@ def title_of(config: Config) -> str:
     about, series = config.about, series_of(config)
     if about is not None and about.title:
         return about.title
-    own = "" if series.name == DEFAULT_SERIES_NAME else f" ({series.name})"
-    return f"{config.data.id}, {OFTEN_IN_WORDS[series.calendar]}{own}"
+    suffix = "" if series.name == DEFAULT_SERIES_NAME else f" ({series.name})"
+    return f"{config.data.id}, {OFTEN_IN_WORDS[series.calendar]}{suffix}"
 
 
 def latest(status: Status) -> Iterator[tuple[Slot, Path]]:
     """The last release of every period whose folder is there, in the order of the calendar."""
-    held: dict[str, tuple[Slot, Path]] = {}
+    releases: dict[str, tuple[Slot, Path]] = {}
     gone = set(status.missing)
-    for slot, path in status.made:
-        if path in gone or (slot.stage == PRELIMINARY and slot.period in held):
+    for slot, path in status.released:
+        if path in gone or (slot.stage == PRELIMINARY and slot.period in releases):
             continue
-        held[slot.period] = (slot, path)
-    yield from sorted(held.values(), key=lambda pair: pair[0].first)
+        releases[slot.period] = (slot, path)
+    yield from sorted(releases.values(), key=lambda pair: pair[0].first)
 
 
 def run_page(options: argparse.Namespace, say: Say) -> int:
@@ -219,7 +219,7 @@ def run_page(options: argparse.Namespace, say: Say) -> int:
     return 0
 
 
-# `cbdp series compare`: how counts changed between two spans of a series: days, weeks, months, or any days from one to another.
+# `cbdp series compare`: how counts changed between two spans of days, weeks or months
 
 
 WEEK, MONTH = re.compile(r"(\d{4})-W(\d{2})$"), re.compile(r"(\d{4})-(\d{2})$")
@@ -234,11 +234,11 @@ def span_of(written: str) -> tuple[dt.date, dt.date]:
     """
     text = written.strip()
     try:
-        if found := WEEK.match(text):
-            monday = dt.date.fromisocalendar(int(found[1]), int(found[2]), 1)
+        if match := WEEK.match(text):
+            monday = dt.date.fromisocalendar(int(match[1]), int(match[2]), 1)
             return monday, monday + dt.timedelta(days=6)
-        if found := MONTH.match(text):
-            year, month = int(found[1]), int(found[2])
+        if match := MONTH.match(text):
+            year, month = int(match[1]), int(match[2])
             return dt.date(year, month, 1), dt.date(year, month, calendar.monthrange(year, month)[1])
         first, _, last = text.partition(BETWEEN)
         days = dt.date.fromisoformat(first.strip()), dt.date.fromisoformat((last or first).strip())

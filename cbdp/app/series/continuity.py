@@ -1,4 +1,8 @@
-"""Whether the next release belongs to the series: same universe and features as before, periods that do not overlap."""
+"""What holds a series together from one release to the next.
+
+The universe and features stay the same within a version, periods do not overlap, days are over before they are released, rows that come late are counted for
+the curator, and running totals go on from what earlier runs kept.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +59,9 @@ if TYPE_CHECKING:
     from cbdp.features import FeatureDag
 
 
+# Whether the next release belongs to the series
+
+
 MAX_SHOWN_VALUES = 3  # values of a dimension that an error names
 
 
@@ -83,9 +90,9 @@ def with_changes(plan: Plan) -> Plan:
         earlier = charges_of(ledger, series_of(plan.config).name, plan.dataset)
         before = [c for c in reversed(earlier) if c.part and c.part.version == version - 1]
         names = names_since(plan.config, version)
-        found = tuple(_differences(plan, ledger, before, names))
+        changes = tuple(_differences(plan, ledger, before, names))
         pairs = tuple((str(old), str(new)) for old, new in names.items())
-        return replace(plan, changes=found, renamed=pairs)
+        return replace(plan, changes=changes, renamed=pairs)
 
 
 def _check_periods(plan: Plan, earlier: Sequence[Charge]) -> None:
@@ -186,9 +193,9 @@ def _check_version(plan: Plan, earlier: Sequence[Charge]) -> None:
 
 def _changed(plan: Plan, ledger: Ledger, same: Sequence[Charge]) -> str:
     series = series_of(plan.config)
-    found = "; ".join(_differences(plan, ledger, same)) or "the universe or the features"
+    differences = "; ".join(_differences(plan, ledger, same)) or "the universe or the features"
     return (
-        f"what is counted has changed since the first release of version {series.version} of the series: {found}. Undo that, or "
+        f"what is counted has changed since the first release of version {series.version} of the series: {differences}. Undo that, or "
         f"write version = {series.version + 1} to go on with the new one"
     )
 
@@ -246,7 +253,7 @@ def _named(values: Sequence[object]) -> str:
     return f"{len(values)} value{'s' * (len(values) > 1)} ({shown}{more})"
 
 
-# Which service day has ended, for the agency. The calendar is stated; the clock only says how far it has got.
+# The last service day that is over, by the agency's clock: the calendar is stated, the clock only says how far it has got
 
 
 def last_ended_day(config: Config, now: dt.datetime | None = None) -> dt.date:
@@ -258,14 +265,14 @@ def last_ended_day(config: Config, now: dt.datetime | None = None) -> dt.date:
     return service.date() - dt.timedelta(days=1)
 
 
-def until_of(config: Config, given: str | None) -> dt.date:
+def until_of(config: Config, text: str | None) -> dt.date:
     """The day that is asked for, or the last that is over."""
-    if given is None:
+    if text is None:
         return last_ended_day(config)
     try:
-        return dt.date.fromisoformat(given)
+        return dt.date.fromisoformat(text)
     except ValueError:
-        raise InputError(f"--until is {given!r}: write a day like 2026-11-15") from None
+        raise InputError(f"--until is {text!r}: write a day like 2026-11-15") from None
 
 
 def check_over(config: Config, until: dt.date, now: dt.datetime | None = None) -> None:
@@ -286,10 +293,10 @@ def _zone(name: str | None) -> dt.tzinfo | None:
     return ZoneInfo(name) if offset is None else dt.timezone(dt.timedelta(seconds=offset))
 
 
-# Rows for periods that are closed: counted for the curator alone, and in nothing that is published. Private, all of it.
+# Closed periods. Private: rows are counted for the curator alone, and are in nothing that is published
 #
-# When a run has made releases, it notes how many rows the data held on the days of each, in a file beside the ledger that says what it is.
-# An inspection counts again: what has come since is in no release.
+# A run that makes releases notes how many rows the data held on the days of each, in a file beside the ledger. An inspection counts again: what has come
+# since is in no release.
 
 
 LATE_ROWS_SUFFIX = ".rows-internal.json"
@@ -325,32 +332,32 @@ class RowsNow:
 
     slots: Sequence[Slot]
     _state: str = ""
-    _found: Mapping[Slot, int] = field(default_factory=dict, repr=False)
+    _rows: Mapping[Slot, int] = field(default_factory=dict, repr=False)
 
     def of(self, reading: TripReading, slot: Slot) -> dict[Slot, int]:
         trips = reading.trips
-        given = trips.trips if isinstance(trips, Prepared) else trips
-        if not are_files(given):
+        source = trips.trips if isinstance(trips, Prepared) else trips
+        if not are_files(source):
             return rows_of(reading, [slot])
         state = source_hash(trips)
         if state != self._state:
-            wanted = self.slots if slot in self.slots else [slot]
-            self._state, self._found = state, rows_of(reading, wanted)
-        return {slot: self._found[slot]}
+            slots = self.slots if slot in self.slots else [slot]
+            self._state, self._rows = state, rows_of(reading, slots)
+        return {slot: self._rows[slot]}
 
 
 def noted(config: Config) -> dict[str, int]:
     """What earlier runs have noted, by the label of the release; nothing where the file is gone or is not theirs."""
     try:
-        found = read_json(_late_rows_file(config))
+        document = read_json(_late_rows_file(config))
     except (OSError, ValueError):
         return {}
-    return {k: v for k, v in found.items() if isinstance(v, int)} if isinstance(found, dict) else {}
+    return {k: v for k, v in document.items() if isinstance(v, int)} if isinstance(document, dict) else {}
 
 
 def note(config: Config, rows: Mapping[Slot, int]) -> None:
     """Add what was there when these releases were made. The file is for its owner's eyes."""
-    known = noted(config) | {slot.label: number for slot, number in rows.items()}
+    numbers = noted(config) | {slot.label: number for slot, number in rows.items()}
     file = _late_rows_file(config)
     for half in file.parent.glob(
         f".{file.name}.*"
@@ -358,16 +365,16 @@ def note(config: Config, rows: Mapping[Slot, int]) -> None:
         half.unlink(missing_ok=True)
     work = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-        json.dump({"private": "row counts of closed periods: never publish", **known}, out, indent=1)
+        json.dump({"private": "row counts of closed periods: never publish", **numbers}, out, indent=1)
     work.replace(file)
 
 
 def closed_periods(reading: TripReading) -> list[ClosedPeriod]:
     """Every period that has been released, with its rows then and now."""
     config = reading.config
-    made = [slot for slot, _ in status_of(config, last_ended_day(config)).made]
-    then, now = noted(config), _now(reading, made)
-    return [ClosedPeriod(slot, then.get(slot.label), now[slot]) for slot in made]
+    released = [slot for slot, _ in status_of(config, last_ended_day(config)).released]
+    then, now = noted(config), _now(reading, released)
+    return [ClosedPeriod(slot, then.get(slot.label), now[slot]) for slot in released]
 
 
 def _now(reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
@@ -375,25 +382,25 @@ def _now(reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
     config = reading.config
     if not any("{period}" in place for place in config.data.trips):
         return rows_of(reading, slots)
-    found: dict[Slot, int] = {}
+    rows: dict[Slot, int] = {}
     for slot in slots:
-        found |= rows_of(replace(reading, trips=schema_of(config_of_slot(config, slot)).given), [slot])
-    return found
+        rows |= rows_of(replace(reading, trips=schema_of(config_of_slot(config, slot)).trips), [slot])
+    return rows
 
 
 def lines_of(closed: Sequence[ClosedPeriod], rows_are: str = "rows") -> list[str]:
     """What the curator is told of closed periods; `rows_are` says what rows are, where that needs words."""
     late = [one for one in closed if one.late]
     unknown = sum(one.then is None for one in closed)
-    found = [f"{len(closed)} periods are closed: {rows_are} that come for them now are in no release"]
+    lines = [f"{len(closed)} periods are closed: {rows_are} that come for them now are in no release"]
     if late:
         rows = [(one.slot.label, f"{one.then:,}", f"{one.now:,}", f"{one.late:,}") for one in late]
-        found += aligned([("period", "rows at its release", "rows now", "came late"), *rows], right=(1, 2, 3))
+        lines += aligned([("period", "rows at its release", "rows now", "came late"), *rows], right=(1, 2, 3))
     elif closed:
-        found.append("no rows have come for them since their releases")
+        lines.append("no rows have come for them since their releases")
     if unknown:
-        found.append(f"for {unknown} of them nobody noted the rows at the time of the release")
-    return found
+        lines.append(f"for {unknown} of them nobody noted the rows at the time of the release")
+    return lines
 
 
 def _late_rows_file(config: Config) -> Path:
@@ -401,10 +408,10 @@ def _late_rows_file(config: Config) -> Path:
     return ledger.with_name(f"{ledger.name}{LATE_ROWS_SUFFIX}")
 
 
-# Running totals of a series: what a run keeps of earlier days, and the release that goes on from them.
+# Running totals. The sums that end today hold the true counts of every day of the span
 #
-# The sums that end today hold the true counts of every day of the span. A run keeps them in a folder beside the ledger, which is private. Where a file
-# of it is missing, the rows of that day are counted again: nothing is lost but time. What is published is read from the releases.
+# A run keeps them in a private folder beside the ledger. Where a file of it is missing, the rows of that day are counted again. What is published is read
+# from the releases.
 
 
 RUNNING_TOTALS_SUFFIX = ".running-internal"  # of a folder beside the ledger; private
@@ -419,7 +426,7 @@ class RunningRelease:
     place: PlaceInSpan
     history: Mapping[str, History] = field(repr=False)
     counts: Counts | None = field(default=None, repr=False)
-    made: Release | None = field(default=None, repr=False)
+    published: Release | None = field(default=None, repr=False)
 
     def charge(self, ledger: Ledger) -> None:
         """Reserve what the span costs, where that was not done before."""
@@ -430,8 +437,8 @@ class RunningRelease:
         mechanism = self.plan.mechanism
         assert isinstance(mechanism, ConstraintBased)
         self.counts = counts
-        self.made = release_in_series(mechanism, counts, self.place.span, self.history)
-        return self.made
+        self.published = release_in_series(mechanism, counts, self.place.span, self.history)
+        return self.published
 
 
 @dataclass
@@ -439,35 +446,35 @@ class Totals:
     """What a run knows of the spans: each day is read once."""
 
     config: Config = field(repr=False)
-    _held: dict[str, dict[str, History]] = field(default_factory=dict, repr=False)
+    _histories: dict[str, dict[str, History]] = field(default_factory=dict, repr=False)
     _days: dict[str, int] = field(default_factory=dict, repr=False)
 
     def beside(self, plan: Plan) -> Plan:
         """The plan with its running totals; as it is where none are wanted. All that can fail fails here, before a charge."""
-        given = declared(plan)
-        if given is None:
+        section = declared(plan)
+        if section is None:
             return plan
-        place = place_of(self.config, plan, given)
+        place = place_of(self.config, plan, section)
         check_fits_caps(plan, place)
         return replace(plan, running=RunningRelease(plan, place, self._until(plan, place)))
 
     def published(self, plan: Plan, folder: Path) -> None:
         """Keep what the next day needs, and note in the ledger that what the span paid for is published."""
         running = plan.running
-        if not isinstance(running, RunningRelease) or running.made is None or running.counts is None:
+        if not isinstance(running, RunningRelease) or running.published is None or running.counts is None:
             return
         sha256 = _noted(plan, folder)
         with suppress(OSError):  # the next run counts this day again
-            _write(plan, sha256, _day(plan, running.place, running.made, running.counts))
+            _write(plan, sha256, _day(plan, running.place, running.published, running.counts))
 
     def _until(self, plan: Plan, place: PlaceInSpan) -> dict[str, History]:
-        held = self._held.setdefault(place.span.request, {n: History() for n in place.span.tables})
+        histories = self._histories.setdefault(place.span.request, {n: History() for n in place.span.tables})
         for done in place.earlier[self._days.get(place.span.request, 0) :]:
             day = _read(self.config, plan, place, done)
-            for name, history in held.items():
+            for name, history in histories.items():
                 history.add(**day[name])
             self._days[place.span.request] = self._days.get(place.span.request, 0) + 1
-        return held
+        return histories
 
 
 Day = dict[str, dict[str, Any]]  # table → what `History.add` takes
@@ -475,12 +482,12 @@ Day = dict[str, dict[str, Any]]  # table → what `History.add` takes
 
 def _day(plan: Plan, place: PlaceInSpan, release: Release, counts: Counts) -> Day:
     assert release.running is not None
-    own = {m.feature: m for m in release.measurements}
+    measurements = {m.feature: m for m in release.measurements}
     return {
         name: {
             "counts": counts.of(plan.features, name),
             "sums": release.running.tables[name].answers,
-            "own": own[name],
+            "measurement": measurements[name],
             "published": release.counts(name),
         }
         for name in place.span.tables
@@ -494,8 +501,8 @@ def _noted(plan: Plan, folder: Path) -> str:
         done = ledger.finished(plan.request)
         assert done is not None
         for charge in ledger.unfinished():
-            part, own = charge.part, done.charge.part
-            if part and own and part.stage == RUNNING_TOTALS and part.series == own.series:
+            part, of_release = charge.part, done.charge.part
+            if part and of_release and part.stage == RUNNING_TOTALS and part.series == of_release.series:
                 ledger.released(charge, done.sha256, folder)
         return done.sha256
 
@@ -517,7 +524,7 @@ def _write(plan: Plan, sha256: str, day: Day) -> None:
     arrays: dict[str, Any] = {}
     for n, (_, of) in enumerate(sorted(day.items())):
         arrays |= {f"{part} {n}": of[part] for part in ("counts", "sums", "published")}
-        arrays |= {f"own {n}": of["own"].values, f"variance {n}": of["own"].variance[:1]}
+        arrays |= {f"own {n}": of["measurement"].values, f"variance {n}": of["measurement"].variance[:1]}
     work = file.with_name(f".{secrets.token_hex(8)}.npz")
     with os.fdopen(os.open(work, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         np.savez(out, **arrays)
@@ -533,14 +540,14 @@ def _read(config: Config, plan: Plan, place: PlaceInSpan, done: FinishedCharge) 
 
 
 def _kept(plan: Plan, place: PlaceInSpan, done: FinishedCharge) -> Day:
-    with np.load(_running_totals_file(plan, done.sha256), allow_pickle=False) as held:
-        made: Day = {}
+    with np.load(_running_totals_file(plan, done.sha256), allow_pickle=False) as arrays:
+        day: Day = {}
         for n, name in enumerate(sorted(place.span.tables)):
-            own = Measurement(name, held[f"own {n}"], variance=float(held[f"variance {n}"][0]))
-            made[name] = {part: held[f"{part} {n}"] for part in ("counts", "sums", "published")} | {
-                "own": own
+            measurement = Measurement(name, arrays[f"own {n}"], variance=float(arrays[f"variance {n}"][0]))
+            day[name] = {part: arrays[f"{part} {n}"] for part in ("counts", "sums", "published")} | {
+                "measurement": measurement
             }
-        return made
+        return day
 
 
 def _counted(config: Config, plan: Plan, place: PlaceInSpan, done: FinishedCharge) -> Day:
@@ -550,9 +557,9 @@ def _counted(config: Config, plan: Plan, place: PlaceInSpan, done: FinishedCharg
     assert covers.first is not None
     assert covers.last is not None
     slot = Slot(part.period, covers.first, covers.last, FINAL, covers.last)
-    given = schema_of(config_of_slot(config, slot)).given
+    source = schema_of(config_of_slot(config, slot)).trips
     days = ServiceDays(slot.first, slot.last)
-    counts = count(given, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock, days=days)
+    counts = count(source, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock, days=days)
     if not counts.value.sum() and noted(config).get(slot.label):
         raise InputError(
             f"running totals need the trips of {slot.period}, which are no longer in the data, and what was kept of them is gone: "

@@ -1,4 +1,35 @@
-"""Where trips are counted: what a counting engine is, and one ordered table of engines, one file each."""
+"""Where trips are counted: what a counting engine is, and one ordered table of engines, one file each.
+
+Another engine is one file that implements what is written here.
+
+**How a count runs.** `cbdp.count(trips, …)` asks the engines of the table in `cbdp.counting.engines` which of them `opens` the trips, and then:
+
+    with engine.open(trips, needed) as source:              # schema only: no row is read, mistakes are found here
+        plan = make_plan(source.schema, universe, …)         # cbdp.counting.planner: public, checked, the same for all engines
+        for flat, n in source.count(plan, key): …            # the rows are read, where they lie; only (flat, n) comes back
+        facts = source.facts(plan)                           # by other code than the count; cbdp.counting.counts judges them
+
+**What an engine promises.** (The conformance test in tests/counting/engines/ asks all of it of every engine.)
+
+1.  `count` carries out the steps of `cbdp.counting.plan.CountingPlan`, in the order given there, with the engine's own relational operations on whole
+    numbers and bytes. No Python function sees a row. Every flat number comes at most once, with n ≥ 1.
+2.  Keys are compared as bytes: a column's or a session's collation is cast away first. A way's keys are unique, so that a join with them never
+    multiplies rows; the ways of an axis are tried in order (`COALESCE` over left joins does it).
+3.  `instant`s are whole microseconds since 1970, UTC, floored. One outside [clock.FIRST_DATE, clock.LAST_DATE) is no time. Day and second follow by
+    floor division, after the zone's table (`plan.zones`) has been added: seconds `before` until the second `change` of the UTC day, `after` from
+    then on. The engine's own time zone functions, its session's zone and its clock are not used. A naive stamp is read as if it were UTC.
+4.  No row decides the outcome: what cannot be read (a text that is no number, a stamp beyond the range, bytes that are no UTF-8, a weight of
+    −1 or 0.5) is no value, and the row is dropped. Casts are of the trying kind. Overflow is guarded. Only what is public may raise, at `open`.
+5.  With `plan.bound`, persons are told apart by the bytes of `cbdp.counting.bounding.ticket_message`, NaN, NULL and "" being nobody, and kept by its
+    tickets: numbered over (person order by flat), chosen over (person order by ticket, j). With a period, persons are told apart with it; with
+    `apart`, one trip of each slot is chosen the same way first. The key is in no query's text and no plan that is logged: hand it over as
+    a parameter or a one-row table.
+6.  Errors after opening are turned into `InputError` without the engine's own text, which may quote private values (`raise … from None`).
+7.  Temporary tables and views have names nobody else has, and are dropped when the source closes, in any case.
+
+**SQL engines.** `cbdp.counting.engines.sql` writes the steps as SQL for a `Dialect`; DuckDB's dialect is `cbdp.counting.engines.duckdb_dialect`. An engine
+that speaks SQL states a dialect, registers the plan's public tables (`sql.lookup_tables(plan)`), and runs the queries (`sql.count_query`, `sql.weight_query`, …).
+"""
 
 from __future__ import annotations
 
@@ -17,36 +48,6 @@ from cbdp.counting.plan import CountingPlan, Field
 from cbdp.errors import InputError
 from cbdp.parts import Parts, instance_of
 from cbdp.text import remember_secrets
-
-# What a counting engine is. Another engine (Spark, Ibis, …) is one file that implements what is written here.
-#
-# **How a count runs.** `cbdp.count(trips, …)` asks the engines of the table in `cbdp.counting.engines` which of them `opens` the trips, and then:
-#
-#     with engine.open(trips, wanted) as source:              # schema only: no row is read, mistakes are found here
-#         plan = make_plan(source.schema, universe, …)         # cbdp.counting.planner: public, checked, the same for all engines
-#         for flat, n in source.count(plan, key): …            # the rows are read, where they lie; only (flat, n) comes back
-#         facts = source.facts(plan)                           # by other code than the count; cbdp.counting.counts judges them
-#
-# **What an engine promises.** (The conformance test in tests/counting/engines/ asks all of it of every engine.)
-#
-# 1.  `count` carries out the steps of `cbdp.counting.plan.CountingPlan`, in the order given there, with the engine's own relational operations on whole
-#     numbers and bytes. No Python function sees a row. Every flat number comes at most once, with n ≥ 1.
-# 2.  Keys are compared as bytes: a column's or a session's collation is cast away first. A way's keys are unique, so that a join with them never
-#     multiplies rows; the ways of an axis are tried in order (`COALESCE` over left joins does it).
-# 3.  `instant`s are whole microseconds since 1970, UTC, floored. One outside [zones.FIRST, zones.LAST) is no time. Day and second follow by
-#     floor division, after the zone's table (`plan.zones`) has been added: seconds `before` until the second `change` of the UTC day, `after` from
-#     then on. The engine's own time zone functions, its session's zone and its clock are not used. A naive stamp is read as if it were UTC.
-# 4.  No row decides the outcome: what cannot be read (a text that is no number, a stamp beyond the range, bytes that are no UTF-8, a weight of
-#     −1 or 0.5) is no value, and the row is dropped. Casts are of the trying kind. Overflow is guarded. Only what is public may raise, at `open`.
-# 5.  With `plan.bound`, persons are told apart by the bytes of `cbdp.counting.bounding.ticket_message`, NaN, NULL and "" being nobody, and kept by its
-#     tickets: numbered over (person order by flat), chosen over (person order by ticket, j). With a period, persons are told apart with it; with
-#     `apart`, one trip of each slot is chosen the same way first. The key is in no query's text and no plan that is logged: hand it over as
-#     a parameter or a one-row table.
-# 6.  Errors after opening are turned into `InputError` without the engine's own text, which may quote private values (`raise … from None`).
-# 7.  Temporary tables and views have names nobody else has, and are dropped when the source closes, in any case.
-#
-# **SQL engines.** `cbdp.counting.engines.sql` writes the steps as SQL for a `Dialect`; DuckDB's dialect is `cbdp.counting.engines.duckdb_dialect`. An engine
-# that speaks SQL states a dialect, registers the plan's public tables (`sql.tables(plan)`), and runs the queries (`sql.counts`, `sql.kept`, …).
 
 
 @dataclass(frozen=True)
@@ -88,23 +89,23 @@ class Statuses:
     trips: Ints = field(repr=False)  # the sum of weights; the number of rows where there are none
 
 
-def statuses_of(found: Ints, axes: int) -> Statuses:
-    """The rows that `sql_inspect.statuses` asks for."""
-    rest = found[:, axes:]
+def statuses_of(rows: Ints, axes: int) -> Statuses:
+    """The rows that `sql.status_query` asks for, by column."""
+    rest = rows[:, axes:]
     zero, nobody, weightless, undated = (rest[:, c].astype(bool) for c in range(4))
-    return Statuses(found[:, :axes], zero, nobody, weightless, undated, rest[:, 4], rest[:, 5])
+    return Statuses(rows[:, :axes], zero, nobody, weightless, undated, rest[:, 4], rest[:, 5])
 
 
 def group_starts(who: Sequence[Any], last: Sequence[Any] | None) -> NDArray[np.bool_]:
     """Where another person's trips begin, or those of another period: `who` are the columns, `last` their values in the row before."""
     import pyarrow.compute as pc
 
-    made = np.zeros(len(who[0]), dtype=bool)
-    made[0] = last is None or not all(c[0].equals(v) for c, v in zip(who, last, strict=True))
+    starts = np.zeros(len(who[0]), dtype=bool)
+    starts[0] = last is None or not all(c[0].equals(v) for c, v in zip(who, last, strict=True))
     for column in who:
         changes = pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-        made[1:] |= np.asarray(changes, dtype=bool)
-    return made
+        starts[1:] |= np.asarray(changes, dtype=bool)
+    return starts
 
 
 class Source(ABC):
@@ -181,11 +182,8 @@ class Engine(ABC):
         """Whether these trips are this engine's; by their type or their URL's scheme, without touching them."""
 
     @abstractmethod
-    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> AbstractContextManager[Source]:
-        """Open the trips for reading: the schema only. `wanted` are the columns that will be read; None: not known yet."""
-
-
-# Where trips are counted: one ordered table of engines, one file each. cbdp.counting.engines says what an engine is.
+    def open(self, trips: Any, needed: Sequence[str] | None = None) -> AbstractContextManager[Source]:
+        """Open the trips for reading: the schema only. `needed` are the columns that will be read; None: not decided yet."""
 
 
 ENGINES: Parts[Engine] = Parts(

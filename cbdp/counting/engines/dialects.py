@@ -1,5 +1,7 @@
 """Dialects of SQL engines made of templates, with times written as text read by whole numbers and regular expressions that all engines share."""
 
+# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
+
 from __future__ import annotations
 
 import re
@@ -14,9 +16,9 @@ from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND, 
 from cbdp.counting.plan import ClockForm, CountingPlan, KeyKind
 from cbdp_features.calendar import SECONDS_PER_DAY
 
-# How SQL engines say what they do not say alike. To know another one is to state these words and to pass the same tests.
+# What SQL engines do not say alike. To support another one is to state these templates and to pass the same tests.
 #
-# The words are templates: {v} a value, {t} a text, {p} a pattern, {g} a group, {b} bytes, {a} and {n} whole numbers. What they say is the
+# Placeholders: {v} a value, {t} a text, {p} a pattern, {g} a group, {b} bytes, {a} and {n} whole numbers. What they say is the
 # same everywhere, and may not depend on a session's settings: not on its time zone, its collation, or how it takes overflow.
 
 
@@ -212,7 +214,7 @@ DIALECTS = {
 _TOKEN = re.compile(r"\\.|\[[^\]]*\]|\(\?:|.", re.DOTALL)
 _ANY_CASE = "(?i)"
 
-# cbdp.counting.clock.WHOLE_PATTERN and DOTTED with no more digits than 2^63 has, so that a cast of what they find cannot fail
+# cbdp.counting.clock.WHOLE_PATTERN and DOTTED_PATTERN with no more digits than 2^63 has, so that a cast of what they find cannot fail
 SIGNED_PATTERN = "[ \t]*([+-]?)0*([0-9]{1,19})(?:[.]0*)?[ \t]*"
 DOTTED_64_BIT_PATTERN = "(0|-?[1-9][0-9]{0,18})[.]0*"
 
@@ -239,8 +241,8 @@ def only_group(pattern: str, group: int, *, silent: bool = True) -> tuple[str, i
     tokens = list(_TOKEN.findall(without_options(pattern)))
     place = next(p for p, n in _captures(tokens) if n == group)
     if not silent:
-        made = ["(" if t == "(?:" else t for t in tokens]
-        return "".join(made), sum(t == "(" for t in made[: place + 1])
+        capturing = ["(" if t == "(?:" else t for t in tokens]
+        return "".join(capturing), sum(t == "(" for t in capturing[: place + 1])
     return "".join("(?:" if t == "(" and p != place else t for p, t in enumerate(tokens)), 1
 
 
@@ -262,9 +264,7 @@ def _either_case(token: str) -> str:
     return f"[{lower}{upper}]" if spells else token
 
 
-# Times written as text, read by whole numbers: patterns find the parts, arithmetic makes days and seconds of them.
-#
-# No engine's own parser has a part in it, so that every engine reads the same texts, and a text that is no time is NULL and never an error.
+# Times written as text, read by whole numbers: patterns find the parts, arithmetic makes days and seconds of them. No engine's own parser has a part in it, so that every engine reads the same texts, and a text that is no time is NULL and never an error.
 
 
 MONTH_ABBREVIATIONS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
@@ -284,26 +284,26 @@ def full_match(words: DialectTemplates, text: str, pattern: str) -> str:
 
 def match_group(words: DialectTemplates, text: str, pattern: str, number: int) -> str:
     """The text of a group where the whole text fits; NULL without."""
-    made, place = only_group(pattern, number, silent=words.silent)
+    single, place = only_group(pattern, number, silent=words.silent)
     if words.silent:
-        whole = words.literal(f"{words.start}(?:{made}){words.end}")
+        whole = words.literal(f"{words.start}(?:{single}){words.end}")
     else:
-        whole, place = words.literal(f"{words.start}({made}){words.end}"), place + 1
+        whole, place = words.literal(f"{words.start}({single}){words.end}"), place + 1
     return f"NULLIF({words.group.format(t=text, p=whole, g=place)}, '')"
 
 
 def time_parts(words: DialectTemplates, text: str, form: WrittenForm) -> dict[str, str]:
     """The parts of a written time as whole numbers: year, month, day; hour, minute, second; seconds ahead of UTC."""
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for place, part in enumerate(form.parts, start=1):
         name = PART_NAMES.get(part)
         if name is not None:
-            found[name] = _part_number(part, match_group(words, text, form.pattern, place))
+            parts[name] = _part_number(part, match_group(words, text, form.pattern, place))
     if "I" in form.parts:
         half = match_group(words, text, form.pattern, form.parts.index("p") + 1)
         after = f"CASE WHEN LOWER(SUBSTR({half}, 1, 1)) = 'p' THEN 12 ELSE 0 END"
-        found["hour"] = f"(MOD({found['hour']}, 12) + {after})"
-    return found
+        parts["hour"] = f"(MOD({parts['hour']}, 12) + {after})"
+    return parts
 
 
 PART_NAMES = {"Y": "year", "y": "year", "m": "month", "b": "month", "B": "month", "d": "day"} | {
@@ -345,16 +345,16 @@ def day_number(name: Callable[[str], str], div: FloorDivision) -> str:
     year = f"({y} - CASE WHEN {m} <= 2 THEN 1 ELSE 0 END)"
     month = f"({m} + CASE WHEN {m} <= 2 THEN 9 ELSE -3 END)"
     leaps = f"{div(year, 4)} - {div(year, 100)} + {div(year, 400)}"
-    made = f"365 * {year} + {leaps} + {div(f'(153 * {month} + 2)', 5)} + {d} - 1 - {DAYS_TO_EPOCH}"
+    days = f"365 * {year} + {leaps} + {div(f'(153 * {month} + 2)', 5)} + {d} - 1 - {DAYS_TO_EPOCH}"
     there = f"{y} BETWEEN {FIRST_DATE.year - 1} AND {LAST_DATE.year} AND {d} <= {last}"
-    return f"CASE WHEN {there} THEN {made} END"
+    return f"CASE WHEN {there} THEN {days} END"
 
 
 def second_of_day(name: Callable[[str], str], form: WrittenForm) -> str:
     """The second of the day."""
-    made = f"{name('hour')} * 3600"
-    made += f" + {name('minute')} * 60" if "M" in form.parts else ""
-    return f"({made} + {name('second')})" if "S" in form.parts else f"({made})"
+    seconds = f"{name('hour')} * 3600"
+    seconds += f" + {name('minute')} * 60" if "M" in form.parts else ""
+    return f"({seconds} + {name('second')})" if "S" in form.parts else f"({seconds})"
 
 
 def instant_micros(name: Callable[[str], str], form: WrittenForm, div: FloorDivision) -> str:
@@ -364,13 +364,8 @@ def instant_micros(name: Callable[[str], str], form: WrittenForm, div: FloorDivi
     return f"(({day_number(name, div)}) * {SECONDS_PER_DAY} + {time}{ahead}) * 1000000"
 
 
-# The steps of the counting plan in an engine's `Words`, for engines that have no dialect written by hand.
-#
-# A field i of the plan is the column v{i} of a relation that lies between the trips and the plan's steps (`relation`): text in it has lost its
+# The steps of the counting plan in an engine's `DialectTemplates`, where no dialect is written by hand. A field i of the plan is the column v{i} of a relation that lies between the trips and the plan's steps (`source_relation`): text in it has lost its
 # collation, and of texts that are times it also has the parts, so that each is looked for once.
-
-
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
 
 
 @dataclass(frozen=True)
@@ -505,17 +500,17 @@ def template_dialect(words: DialectTemplates, plan: CountingPlan) -> TemplateDia
 
 
 def source_relation(say: TemplateDialect, plan: CountingPlan, source: str, columns: Sequence[str]) -> str:
-    """What stands after FROM for the trips: `source`, where the fields are the `columns` given."""
+    """What stands after FROM for the trips: `source`, where the fields are the `columns`."""
     words = say.words
-    made = {}
+    expressions = {}
     for i, (field, column) in enumerate(zip(plan.fields, columns, strict=True)):
-        made[f"v{i}"] = words.plain.format(v=column) if field.kind.name == TEXT else column
+        expressions[f"v{i}"] = words.plain.format(v=column) if field.kind.name == TEXT else column
     for n, (field_at, form) in enumerate(say.forms):
-        text, kind = made[f"v{field_at}"], plan.fields[field_at].kind
+        text, kind = expressions[f"v{field_at}"], plan.fields[field_at].kind
         if kind.name != TEXT:  # digits that are a date: 20260302
             text = words.shown.format(v=_whole_value(words, text, kind), text=words.text)
-        made |= {_TimeParts(n)(name): part for name, part in time_parts(words, text, form).items()}
-    listed = ", ".join(f"{text} AS {name}" for name, text in made.items())
+        expressions |= {_TimeParts(n)(name): part for name, part in time_parts(words, text, form).items()}
+    listed = ", ".join(f"{text} AS {name}" for name, text in expressions.items())
     return f"(SELECT {listed} FROM {source}{words.fence if say.forms else ''}) r"
 
 

@@ -1,4 +1,10 @@
-"""DuckDB, embedded: the default engine. Files, DuckDB databases, and tables in memory; nothing leaves this process."""
+"""DuckDB, embedded: the default engine. Files, DuckDB databases, and tables in memory; nothing leaves this process.
+
+Parquet and databases are read by DuckDB itself. Where its reader stops at a value (bytes that are no UTF-8, a stamp out of its
+range), the count begins again with a reader that takes columns as they are, so that no row decides the outcome.
+"""
+
+# ruff: noqa: S608 - names and texts are quoted where they enter a query
 
 from __future__ import annotations
 
@@ -19,7 +25,6 @@ from cbdp.counting import columns as arrow
 from cbdp.counting import files as on_disk
 from cbdp.counting.columns import Schema, check_names
 from cbdp.counting.engines import CountFacts, Engine, Source, Statuses, group_starts, sql, statuses_of
-from cbdp.counting.engines import sql as sql_inspect
 from cbdp.counting.engines.duckdb_dialect import ISO_STAMPS, DuckDialect, StoredField, identifier, literal
 from cbdp.counting.files import are_files, spill_folder
 from cbdp.counting.linking import Preparation, Prepared
@@ -27,11 +32,7 @@ from cbdp.counting.plan import ContributionBound, CountingPlan, Field
 from cbdp.errors import InputError
 from cbdp.machine import SETTING, engine_memory_mb
 
-# Preparations in DuckDB: the raw rows are read once, into a table that is then counted like any other.
-
-
-# ruff: noqa: S608 - names and texts are quoted where they enter a query
-
+# Preparations: the raw rows are read once, into a table that is then counted like any other.
 
 PREPARED_TABLE = "prepared"
 
@@ -51,7 +52,7 @@ class _PreparedTable:
     engine: Any
     raw: Opened
     by: Preparation
-    made: bool = field(default=False)
+    filled: bool = field(default=False)
 
     def relation(self, columns: Sequence[str]) -> Relation:
 
@@ -68,7 +69,7 @@ class _PreparedTable:
         """By DuckDB's own reader, and where that stops at a value, by the reader that takes columns as they are."""
         import duckdb
 
-        if self.made:
+        if self.filled:
             return
         if self.raw.native is not None:
             try:
@@ -76,7 +77,7 @@ class _PreparedTable:
             except (duckdb.InvalidInputException, duckdb.ConversionException):
                 if self.raw.raw is None:
                     raise
-        if not self.made:
+        if not self.filled:
             assert self.raw.raw is not None
             self._fill(self.raw.raw(self.by.needs, ()))
 
@@ -87,17 +88,14 @@ class _PreparedTable:
             self.engine.register(name, table)
         query = self.by.query(say, kinds, source.text)
         self.engine.execute(f"CREATE OR REPLACE TEMP TABLE {PREPARED_TABLE} AS {query}")
-        self.made = True
+        self.filled = True
 
 
 # What DuckDB opens: files, its own databases, and tables in memory. Opening looks at schemas, headers and footers alone.
 
 
-# ruff: noqa: S608 - names and texts are quoted where they enter a query
-
-
 # types of which two values are equal where they are written alike, and nowhere else; numbers are read by value
-EQUAL_TYPES = re.compile(
+PLAIN_EQUALITY_TYPES = re.compile(
     r"VARCHAR|UUID|JSON|ENUM\(.*\)|BLOB|BOOLEAN|DATE|TIME|TIME_NS|TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|FLOAT|DOUBLE|DECIMAL\(.*\)"
     r"|U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|BIGNUM|BIT|\"NULL\"|NULL",
     re.DOTALL,
@@ -126,19 +124,19 @@ class Opened:
     damaged: str = ""  # what to say when the rows cannot be read
 
 
-def open_trips(engine: Any, trips: Any, wanted: Sequence[str] | None) -> Opened:
+def open_trips(engine: Any, trips: Any, needed: Sequence[str] | None) -> Opened:
     if isinstance(trips, Prepared):
         return open_prepared(engine, open_trips(engine, trips.trips, trips.by.needs), trips.by)
     if isinstance(trips, str) and "://" in trips:
         return _open_database(engine, trips)
     if on_disk.are_files(trips):
-        found = on_disk.find_files(trips)
+        files = on_disk.find_files(trips)
         return (
-            _open_parquet(engine, found, wanted)
-            if on_disk.are_parquet(found)
-            else _open_csv(engine, found, wanted)
+            _open_parquet(engine, files, needed)
+            if on_disk.are_parquet(files)
+            else _open_csv(engine, files, needed)
         )
-    reader = arrow.batch_reader(trips, wanted)
+    reader = arrow.batch_reader(trips, needed)
     return open_stream(engine, reader.schema, lambda _: reader, "the trips")
 
 
@@ -154,8 +152,10 @@ def open_stream(engine: Any, schema: Any, reader: Callable[[Sequence[str]], Any]
     def raw(columns: Sequence[str], _: Sequence[str]) -> Relation:
         batches = reader(columns)
         places = [batches.schema.names.index(c) for c in columns]
-        made = arrow.raw_schema(batches.schema, places)
-        return register_batches(engine, columns, made, arrow.raw_batches(counted(batches), places, made))
+        raw_schema = arrow.raw_schema(batches.schema, places)
+        return register_batches(
+            engine, columns, raw_schema, arrow.raw_batches(counted(batches), places, raw_schema)
+        )
 
     return Opened(Schema(label, arrow.arrow_types(schema)), None, raw, lambda: read[0])
 
@@ -197,45 +197,49 @@ def native_relation(
 
 def unequal_columns(engine: Any, text: str) -> dict[str, str]:
     """Columns of types of which it is not known that equal values are written alike: in DuckDB a month is 30 days."""
-    return {c: kept for c, kept in _relation_types(engine, text).items() if not EQUAL_TYPES.fullmatch(kept)}
+    return {
+        c: kept
+        for c, kept in _relation_types(engine, text).items()
+        if not PLAIN_EQUALITY_TYPES.fullmatch(kept)
+    }
 
 
 # Files
 
 
-def _open_parquet(engine: Any, found: on_disk.Files, wanted: Sequence[str] | None) -> Opened:
-    kinds = arrow.parquet_types(found.paths[0])
-    if wanted is not None:
-        arrow.check_alike(found.paths, wanted)
-    listed = ", ".join(_literal_path(p) for p in found.paths)
+def _open_parquet(engine: Any, files: on_disk.Files, needed: Sequence[str] | None) -> Opened:
+    kinds = arrow.parquet_types(files.paths[0])
+    if needed is not None:
+        arrow.check_alike(files.paths, needed)
+    listed = ", ".join(_literal_path(p) for p in files.paths)
     text = f"read_parquet([{listed}], hive_partitioning = false)"
 
     def raw(columns: Sequence[str], _: Sequence[str]) -> Relation:
         import pyarrow as pa
 
         schema = pa.schema([(f"v{i}", arrow.raw_type(kinds[c])) for i, c in enumerate(columns)])
-        return register_batches(engine, columns, schema, arrow.parquet_batches(found.paths, columns, schema))
+        return register_batches(engine, columns, schema, arrow.parquet_batches(files.paths, columns, schema))
 
     return Opened(
-        Schema(found.label, kinds, notes=found.notes),
+        Schema(files.label, kinds, notes=files.notes),
         lambda columns: native_relation(engine, text, columns),
         raw,
-        lambda: arrow.parquet_rows(found.paths),
-        found.changed,
+        lambda: arrow.parquet_rows(files.paths),
+        files.changed,
         ": it is damaged, or not whole",
     )
 
 
-def _open_csv(engine: Any, found: on_disk.Files, wanted: Sequence[str] | None) -> Opened:
+def _open_csv(engine: Any, files: on_disk.Files, needed: Sequence[str] | None) -> Opened:
     """CSV as bytes: types are ours to find, never guessed from private rows. The first line names the columns."""
     import pyarrow as pa
 
     from cbdp.counting import csv_rows
 
-    headers = {path: csv_rows.csv_header(path) for path in found.paths}
+    headers = {path: csv_rows.csv_header(path) for path in files.paths}
     for path, (_, names) in headers.items():
         have = "the trips have" if len(headers) == 1 else f"{str(path)!r}, one of {len(headers)} files, has"
-        check_names(names, wanted or (), quoted=False, have=have)
+        check_names(names, needed or (), quoted=False, have=have)
     tally = csv_rows.ReadTotals()
 
     def batches(columns: Sequence[str], stamped: Sequence[str]) -> Iterator[Any]:
@@ -249,10 +253,10 @@ def _open_csv(engine: Any, found: on_disk.Files, wanted: Sequence[str] | None) -
         schema = pa.schema([*texts, *((f"s{i}", pa.int64()) for i in range(len(stamped)))])
         return register_batches(engine, columns, schema, batches(columns, stamped), stamped)
 
-    first = dict.fromkeys(headers[found.paths[0]][1], pa.string())
-    schema = Schema(found.label, first, typed=False, notes=found.notes)
+    first = dict.fromkeys(headers[files.paths[0]][1], pa.string())
+    schema = Schema(files.label, first, typed=False, notes=files.notes)
     hint = ": it is damaged, or not whole"
-    return Opened(schema, None, raw, lambda: min(tally.records, tally.lines), found.changed, hint)
+    return Opened(schema, None, raw, lambda: min(tally.records, tally.lines), files.changed, hint)
 
 
 def _literal_path(path: Path) -> str:
@@ -270,7 +274,7 @@ def _open_database(engine: Any, url: str) -> Opened:
     path = next((p for p in (Path(place), Path(place.lstrip("/"))) if p.is_file()), None)
     if path is None:
         raise InputError(f"there is no file {place!r}")
-    found = on_disk.Files((path,), (), (on_disk.file_identity(path),))
+    files = on_disk.Files((path,), (), (on_disk.file_identity(path),))
     with readable_errors(repr(str(path)), ": it is no DuckDB file, or another process holds it"):
         engine.execute(f"ATTACH {literal(str(path))} AS source (READ_ONLY)")
     text = ".".join(identifier(part) for part in ["source", *table.split(".")])
@@ -286,7 +290,7 @@ def _open_database(engine: Any, url: str) -> Opened:
         lambda columns: native_relation(engine, text, columns, collated=True),
         None,
         rows,
-        found.changed,
+        files.changed,
     )
 
 
@@ -319,13 +323,7 @@ def readable_errors(label: str, hint: str = "") -> Iterator[None]:
         raise InputError(f"{label} cannot be read{hint or f' ({type(wrong).__name__})'}") from None
 
 
-# DuckDB, embedded: the default engine. Files, DuckDB databases, and tables in memory; nothing leaves this process.
-#
-# Parquet and databases are read by DuckDB itself. Where its reader stops at a value (bytes that are no UTF-8, a stamp out of its
-# range), the count begins again with a reader that takes columns as they are, so that no row decides the outcome.
-
-
-# ruff: noqa: S608 - names and texts are quoted where they enter a query
+# The engine
 
 
 T = TypeVar("T")
@@ -337,13 +335,13 @@ IN_MEMORY_LIBRARIES = (
     "duckdb",
     "_duckdb",
 )  # libraries whose tables are read as Arrow
-RESULT_BATCH_ROWS = 1_000_000  # of a batch that comes out
-BOUNDED_ROWS_PER_MB = (
-    8_000  # of persons' trips that are bounded at once: a list of them all takes 64 kB of each megabyte
-)
+RESULT_BATCH_ROWS = 1_000_000  # rows of a batch that comes out
+BOUNDED_ROWS_PER_MB = 8_000  # rows of persons' trips that are bounded at once, for each MB that DuckDB may hold: a list of them all takes 64 kB of it
 PERFECT_HASH_BITS = 18  # trip types up to 2 to this are counted in an array: of 2 MB for each thread
-MAX_BOUNDING_TURNS = 2**12
-# Queries name the trips first and public tables after them. How many rows a stream has is not known to the optimiser, which would
+MAX_BOUNDING_TURNS = (
+    2**12
+)  # turns in which persons are bounded, each a file: where more are needed, memory is too small
+# DuckDB's rules of optimisation that are off. Queries name the trips first and public tables after them. How many rows a stream has is not known to the optimiser, which would
 # take it for the smaller side and hold all of it in a hash table: joins are made as they are written, and trips stream through.
 DISABLED_OPTIMIZERS = "join_order,build_side_probe_side"
 
@@ -368,9 +366,9 @@ class DuckDB(Engine):
         return are_files(trips) or isinstance(trips, Mapping) or library in IN_MEMORY_LIBRARIES
 
     @contextmanager
-    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[DuckSource]:
+    def open(self, trips: Any, needed: Sequence[str] | None = None) -> Iterator[DuckSource]:
         with connection() as engine, readable_errors("the trips"):
-            yield DuckSource(engine, open_trips(engine, trips, wanted))
+            yield DuckSource(engine, open_trips(engine, trips, needed))
 
 
 @contextmanager
@@ -467,11 +465,11 @@ class DuckSource(Source):
                     or self._one(sql.query(inside, "SELECT count(*) FROM inside")) <= _rows_at_once()
                 )
                 persons = say.persons(plan.bound, kind, sql.SECRET_TABLE, in_lists=in_lists and fits)
-                made = sql.query([*inside, *persons], "SELECT * FROM persons")
+                query = sql.query([*inside, *persons], "SELECT * FROM persons")
                 if n == 0:
-                    self._make("kept", made)
+                    self._make("kept", query)
                 else:
-                    self._engine.execute(f"INSERT INTO kept {made}")
+                    self._engine.execute(f"INSERT INTO kept {query}")
 
     def _dealt(
         self, steps: Sequence[sql.Step], bound: ContributionBound, turns: int, folder: Path
@@ -611,24 +609,22 @@ class DuckSource(Source):
     def statuses(self, plan: CountingPlan) -> Statuses:
         def rows(source: Relation) -> Any:
             return self._engine.sql(
-                sql_inspect.status_query(plan, self._say(plan, source), source.text, str)
+                sql.status_query(plan, self._say(plan, source), source.text, str)
             ).fetchall()
 
-        found = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, len(plan.axes) + 6)
-        return statuses_of(found, len(plan.axes))
+        table = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, len(plan.axes) + 6)
+        return statuses_of(table, len(plan.axes))
 
     def examples(self, plan: CountingPlan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         def rows(source: Relation) -> list[tuple[str, int]]:
-            query = sql_inspect.example_query(
-                plan, self._say(plan, source), source.text, str, axis, status, most
-            )
+            query = sql.example_query(plan, self._say(plan, source), source.text, str, axis, status, most)
             return [(str(value), int(n)) for value, n in self._engine.sql(query).fetchall()]
 
         return self._read(plan, rows, again=True)
 
     def by_day(self, plan: CountingPlan) -> Ints:
         def rows(source: Relation) -> Any:
-            query = sql_inspect.day_query(plan, self._say(plan, source), source.text, str)
+            query = sql.day_query(plan, self._say(plan, source), source.text, str)
             return [] if query is None else self._engine.sql(query).fetchall()
 
         return np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 3)
@@ -638,7 +634,7 @@ class DuckSource(Source):
 
         def rows(source: Relation) -> Any:
             return self._engine.sql(
-                sql_inspect.duplicate_query(plan, self._say(plan, source), source.text, str, digits)
+                sql.duplicate_query(plan, self._say(plan, source), source.text, str, digits)
             ).fetchall()
 
         return np.array(self._read(plan, rows, again=False), dtype=np.int64).reshape(-1, 2)
@@ -649,8 +645,10 @@ class DuckSource(Source):
                 bounding.load_rows(plan, self._say(plan, source), source.text, str)
             ).fetchall()
 
-        trips, persons, own = np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 3).T
-        return trips, persons, own
+        trips, persons, all_trips = (
+            np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 3).T
+        )
+        return trips, persons, all_trips
 
 
 def _rows_at_once() -> int:

@@ -220,17 +220,17 @@ class DuckDialect(Dialect):
 
         Proof: docs/proofs/bounding.md.
         """
-        who, own = bounding.group_columns(bound), bool(bound.apart)
-        if in_lists and not own and bound.most < MAX_ARG_MIN_VALUES:
+        who, with_load = bounding.group_columns(bound), bool(bound.apart)
+        if in_lists and not with_load and bound.most < MAX_ARG_MIN_VALUES:
             return self._persons_in_lists(bound, kind, secret)
-        # with `own`, of trips in one slot only one comes to be counted here
-        steps = bounding.bounding_steps(bound, kind, self, secret, own=own)
+        # with the load, of trips in one slot only one comes to be counted here
+        steps = bounding.bounding_steps(bound, kind, self, secret, with_load=with_load)
         if bound.most < MAX_ARG_MIN_VALUES:
             flats, of = _least_tickets(bound), "ticketed"
         else:
             flats, of = f"list(flat) FILTER (place <= {bound.most})", "chosen"
-        all_own = "any_value(own)" if own else "count(*)"
-        each = Step("persons", f"SELECT {who}, {flats} AS flats, {all_own} AS own FROM {of} GROUP BY {who}")
+        load = "any_value(own)" if with_load else "count(*)"
+        each = Step("persons", f"SELECT {who}, {flats} AS flats, {load} AS own FROM {of} GROUP BY {who}")
         return [*steps[: [s.name for s in steps].index(of) + 1], each]
 
     def _persons_in_lists(self, bound: ContributionBound, kind: ColumnKind, secret: str) -> list[Step]:
@@ -277,12 +277,12 @@ def _micros(units: str, per_second: int) -> str:
     if per_second == 10**6:
         return units
     low, high = EARLIEST_MICROSECOND * per_second // 10**6, (LATEST_MICROSECOND + 1) * per_second // 10**6
-    made = (
+    micros = (
         f"{units} * {10**6 // per_second}"
         if per_second < 10**6
         else _floor_division(units, per_second // 10**6)
     )
-    return f"CASE WHEN {units} BETWEEN {low} AND {high} THEN {made} END"
+    return f"CASE WHEN {units} BETWEEN {low} AND {high} THEN {micros} END"
 
 
 def _of_text(text: str, by: KeyKind) -> str:
@@ -290,8 +290,8 @@ def _of_text(text: str, by: KeyKind) -> str:
         is_true, is_false = (_matches_pattern(text, p) for p in (clock.TRUE_PATTERN, clock.FALSE_PATTERN))
         return f"CASE WHEN {is_true} THEN 1 WHEN {is_false} THEN 0 END"
     pattern = {"whole": clock.WHOLE_PATTERN, "dotted": clock.DOTTED_PATTERN, "real": clock.REAL_PATTERN}[by]
-    found = f"regexp_extract({text}, {literal(f'^(?:{pattern})$')}, 1)"
-    return f"TRY_CAST({found} AS {'DOUBLE' if by == 'real' else 'BIGINT'})" + (" + 0" if by == "real" else "")
+    match = f"regexp_extract({text}, {literal(f'^(?:{pattern})$')}, 1)"
+    return f"TRY_CAST({match} AS {'DOUBLE' if by == 'real' else 'BIGINT'})" + (" + 0" if by == "real" else "")
 
 
 def _canonical_text(text: str, kind: ColumnKind) -> str:

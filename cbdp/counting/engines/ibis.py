@@ -1,4 +1,13 @@
-"""Tables of other engines through Ibis, which connects: DuckDB in place, PostgreSQL and warehouses by their own SQL, others fetched in batches."""
+"""Tables of other engines through Ibis, which connects, says what columns there are, and hands back answers.
+
+    postgres, bigquery, snowflake, databricks, trino    counted there, by the plan's SQL in their dialects
+    pyspark, duckdb                                     counted there, as Spark and DuckDB are
+    any other                                           has no dialect here: its rows are fetched in batches, and counted by DuckDB in this process
+
+Whichever it is, keys and persons are compared as bytes, and never by a column's collation.
+"""
+
+# ruff: noqa: S608 - the text comes from Ibis, names and numbers are ours, and names are quoted where they enter a query
 
 from __future__ import annotations
 
@@ -30,16 +39,14 @@ from cbdp.counting.engines.sql_source import SqlSource, ordered_query, record_ba
 from cbdp.counting.plan import CountingPlan
 from cbdp.errors import InputError
 
-# Ibis tables of DuckDB: counted in their database by the DuckDB engine, on a cursor of its own, whose temporary tables nobody else sees.
-#
+# DuckDB: counted in its database by the DuckDB engine, on a cursor of its own, whose temporary tables nobody else sees.
 # Columns may have collations, and so may the database as a whole (`default_collation`, which is not ours to set): persons are bytes here.
 
 
-# ruff: noqa: S608 - the text comes from Ibis, and names are quoted where they enter a query
-
-
-MEMTABLE_NAME = re.compile(
-    r"\b(kept|made|period_of|rows_inside|secret|spooled|stream|(way|zero|zone)_[0-9_]+)\b", re.IGNORECASE
+# names of temporary tables that a count makes in the database: a query that has one of them is not read in place, where ours would hide its own
+RESERVED_TABLE_NAMES = re.compile(
+    r"\b(kept|made|prepared|period_of|rows_inside|secret|spooled|stream|(way|zero|zone)_[0-9_]+)\b",
+    re.IGNORECASE,
 )
 
 
@@ -47,7 +54,7 @@ MEMTABLE_NAME = re.compile(
 def open_duckdb_table(backend: Any, table: Any, schema: Schema) -> Iterator[DuckSource]:
     with readable_errors(schema.label):
         text = backend.compile(table)
-        cursor = None if MEMTABLE_NAME.search(text) else _cursor(backend, text)
+        cursor = None if RESERVED_TABLE_NAMES.search(text) else _cursor(backend, text)
         if cursor is None:
             with connection() as engine:
                 arrow = table.schema().to_pyarrow()
@@ -111,16 +118,11 @@ def _duckdb_batches(table: Any, columns: Sequence[str]) -> Any:
         return chosen.to_pyarrow().to_reader()
 
 
-# Ibis tables of engines that have no words here: their rows come in batches, and DuckDB counts them in this process.
-#
-# They are fetched as they are and compared by nobody on the way, so that no collation has a say. SQLite's columns hold values of any type, whatever was
+# Engines that have no dialect here: their rows come in batches, and DuckDB counts them in this process. They are fetched as they are and compared by nobody on the way, so that no collation has a say. SQLite's columns hold values of any type, whatever was
 # declared: they are fetched as bytes, and read as CSV is.
 
 
-# ruff: noqa: S608 - the text comes from Ibis, and names are quoted where they enter a query
-
-
-FETCHED_ROWS = 100_000
+FETCHED_ROWS = 100_000  # rows of a batch that is fetched
 
 BatchSource = Callable[[Sequence[str]], Iterator[Any]]
 
@@ -165,9 +167,9 @@ def _plain_batches(table: Any, columns: Sequence[str]) -> Iterator[Any]:
 
     reader = table.select(*columns).to_pyarrow_batches(chunk_size=FETCHED_ROWS)
     places = [reader.schema.names.index(c) for c in columns]
-    made = arrow.raw_schema(reader.schema, places)
-    yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in made], schema=made)
-    yield from arrow.raw_batches(iter(reader), places, made)
+    schema = arrow.raw_schema(reader.schema, places)
+    yield pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
+    yield from arrow.raw_batches(iter(reader), places, schema)
 
 
 def _sqlite_batches(backend: Any, table: Any, columns: Sequence[str]) -> Iterator[Any]:
@@ -202,17 +204,12 @@ def _fetch_errors(label: str) -> Iterator[None]:
         ) from None
 
 
-# PostgreSQL: trips are counted by the server, in one transaction that sees one state of the data and leaves nothing behind.
-#
-# The key goes in by COPY, whose data the server writes into no log. Tables of ours are temporary, and vanish with the transaction's rollback.
+# PostgreSQL: trips are counted by the server, in one transaction that sees one state of the data and leaves nothing behind. The key goes in by COPY, whose data the server writes into no log. Tables of ours are temporary, and vanish with the transaction's rollback.
 
 
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
-
-
-POSTGRES_BATCH_ROWS = 100_000  # of a batch that comes back
+POSTGRES_BATCH_ROWS = 100_000  # rows of a batch that comes back
 FIRST_USER_TYPE_OID = 16384  # numbers of types from here on are not PostgreSQL's own
-POSTGRES_TYPES = {
+POSTGRES_ARROW_TYPES = {  # PostgreSQL's name of a type → the function of pyarrow that makes its Arrow type
     "bool": "bool_",
     "bytea": "binary",
     "int2": "int16",
@@ -220,8 +217,8 @@ POSTGRES_TYPES = {
     "int8": "int64",
     "date": "date32",
 }
-POSTGRES_TYPES |= {"float4": "float32", "float8": "float64"}
-POSTGRES_TYPES |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
+POSTGRES_ARROW_TYPES |= {"float4": "float32", "float8": "float64"}
+POSTGRES_ARROW_TYPES |= dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid"), "string")
 JSON_TYPE = re.compile(r"^!?json", re.IGNORECASE)
 MIN_SERVER_VERSION = 140000  # EXTRACT gives exact numbers from version 14 on
 COPY_TYPES = {"int64": ("BIGINT", ">i8"), "double": ("DOUBLE PRECISION", ">f8"), "binary": ("BYTEA", "")}
@@ -275,7 +272,7 @@ def _resolved_schema(connection: Any, text: str, schema: Schema) -> Schema:
         raise InputError(
             f"{schema.label} cannot be opened by PostgreSQL ({type(wrong).__name__}): try a query there first"
         ) from None
-    arrow = {name: getattr(pa, kind)() for name, kind in POSTGRES_TYPES.items()}
+    arrow = {name: getattr(pa, kind)() for name, kind in POSTGRES_ARROW_TYPES.items()}
     arrow |= {
         "time": pa.time64("us"),
         "timestamp": pa.timestamp("us"),
@@ -320,23 +317,23 @@ class PostgresSource(SqlSource):
         return self._text, [POSTGRES_TEMPLATES.identifier(f.name) for f in plan.fields]
 
     def _put(self, name: str, table: Any) -> str:
-        made = unique_name(name)
+        unique = unique_name(name)
         columns = ", ".join(f"{f.name} {COPY_TYPES[str(f.type)][0]}" for f in table.schema)
         with self._connection.cursor() as cursor:
-            cursor.execute(f"CREATE TEMP TABLE {made} ({columns}) ON COMMIT DROP")
-            with cursor.copy(f"COPY {made} FROM STDIN (FORMAT BINARY)") as copy:
+            cursor.execute(f"CREATE TEMP TABLE {unique} ({columns}) ON COMMIT DROP")
+            with cursor.copy(f"COPY {unique} FROM STDIN (FORMAT BINARY)") as copy:
                 for block in _copy_bytes(table):
                     copy.write(block)
-            cursor.execute(f"ANALYZE {made}")
-        return made
+            cursor.execute(f"ANALYZE {unique}")
+        return unique
 
     def _drop(self, name: str) -> None:
         self._connection.execute(f"DROP TABLE IF EXISTS {name}")
 
     def _keep(self, query: str) -> str:
-        made = unique_name("kept")
-        self._connection.execute(f"CREATE TEMP TABLE {made} ON COMMIT DROP AS {query}")
-        return made
+        unique = unique_name("kept")
+        self._connection.execute(f"CREATE TEMP TABLE {unique} ON COMMIT DROP AS {query}")
+        return unique
 
     def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:  # noqa: ARG002
         """By a cursor of the server's, so that only a batch is here at a time."""
@@ -376,13 +373,10 @@ def _copy_bytes(table: Any) -> Iterator[bytes]:
     yield b"\xff\xff"
 
 
-# Databases that Ibis connects to and that have words of their own (cbdp.counting.engines.dialects), by nothing but Ibis' own interface.
+# Warehouses: databases that have a dialect (cbdp.counting.engines.dialects), by nothing but Ibis' own interface
 
 
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
-
-
-WAREHOUSE_BATCH_ROWS = 100_000  # of a batch that comes back
+WAREHOUSE_BATCH_ROWS = 100_000  # rows of a batch that comes back
 
 
 @contextmanager
@@ -403,7 +397,7 @@ class WarehouseSource(SqlSource):
     def __init__(self, backend: Any, text: str, schema: Schema, words: DialectTemplates) -> None:
         super().__init__(schema, words)
         self._backend, self._text = backend, f"({text}) s"
-        self._made: dict[str, str] = {}  # what stands after FROM → a table's name
+        self._table_names: dict[str, str] = {}  # what stands after FROM → a table's name
 
     def rows(self) -> int:
         with self._reading():
@@ -413,21 +407,21 @@ class WarehouseSource(SqlSource):
         return self._text, [self._words.identifier(f.name) for f in plan.fields]
 
     def _put(self, name: str, table: Any) -> str:
-        made = unique_name(name)
-        laid = self._backend.create_table(made, table, **({"temp": True} if self._words.temporary else {}))
+        unique = unique_name(name)
+        laid = self._backend.create_table(unique, table, **({"temp": True} if self._words.temporary else {}))
         node = laid.op()
         places = [node.namespace.catalog, node.namespace.database, node.name]
         full = ".".join(self._words.identifier(place) for place in places if place)
         columns = ", ".join(f"{self._words.columns.format(c=c)} AS {c}" for c in table.column_names)
         text = f"(SELECT {columns} FROM {full} l)"
-        self._made[text] = full
+        self._table_names[text] = full
         return text
 
     def _drop(self, name: str) -> None:
-        if name in self._made:
-            answer = self._backend.raw_sql(f"DROP TABLE {self._made[name]}")
+        if name in self._table_names:
+            answer = self._backend.raw_sql(f"DROP TABLE {self._table_names[name]}")
             getattr(answer, "close", lambda: None)()  # BigQuery's has none
-            del self._made[name]
+            del self._table_names[name]
 
     def _keep(self, query: str) -> str:
         return f"({query}) k"
@@ -455,22 +449,17 @@ class WarehouseSource(SqlSource):
             ) from None
 
     def close(self) -> None:
-        for text in [*self._made]:
+        for text in [*self._table_names]:
             with suppress(Exception):  # the others are to go, too
                 self._drop(text)
-        if self._made:
+        if self._table_names:
             raise InputError(
-                f"{next(iter(self._made.values()))} could not be dropped by {self._words.name}: nothing was counted. "
+                f"{next(iter(self._table_names.values()))} could not be dropped by {self._words.name}: nothing was counted. "
                 "It may hold the key: drop it there, and all others whose name begins with 'cbdp_'"
             )
 
 
-# Tables of other engines through Ibis, which connects, says what columns there are, and hands back answers.
-#
-#     postgres, bigquery, snowflake, databricks, trino    counted there, by the plan's SQL in their words
-#     pyspark, duckdb                                     counted there, as Spark and DuckDB are
-#     any other                                           has no words here: its rows are fetched in batches, and counted by DuckDB in this process
-# Whichever it is, keys and persons are compared as bytes, and never by a column's collation.
+# The engine
 
 
 URL_SCHEMES = (
@@ -495,7 +484,7 @@ class Ibis(Engine):
         return hasattr(trips, "to_pyarrow_batches") and hasattr(trips, "get_backend")
 
     @contextmanager
-    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[Source]:  # noqa: ARG002 - the schema has all
+    def open(self, trips: Any, needed: Sequence[str] | None = None) -> Iterator[Source]:  # noqa: ARG002 - the schema has all
         with ExitStack() as stack:
             label = "the table"
             if isinstance(trips, str):
@@ -574,7 +563,7 @@ def ibis_schema(table: Any, label: str, *, fetched: bool = False) -> Schema:
 def _has_plain_equality(kind: Any, *, fetched: bool) -> bool:
     if kind.is_binary() or kind.is_time() or (kind.is_timestamp() and kind.timezone is not None):
         return fetched
-    known = (
+    plain_kinds = (
         kind.is_string,
         kind.is_integer,
         kind.is_floating,
@@ -582,7 +571,7 @@ def _has_plain_equality(kind: Any, *, fetched: bool) -> bool:
         kind.is_boolean,
         kind.is_date,
     )
-    return any(is_a() for is_a in (*known, kind.is_timestamp, kind.is_uuid, kind.is_null))
+    return any(is_a() for is_a in (*plain_kinds, kind.is_timestamp, kind.is_uuid, kind.is_null))
 
 
 def _arrow_type(kind: Any) -> Any:

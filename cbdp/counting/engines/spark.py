@@ -1,4 +1,9 @@
-"""Apache Spark, classic and Connect: trips are counted on the cluster that holds them. Executors need no Python, and the driver sees no trip."""
+"""Apache Spark, classic and Connect: trips are counted on the cluster that holds them. Executors need no Python, and the driver sees counts alone.
+
+Nothing relies on the session's settings: SQL is written so that it means the same with ANSI mode or without, in any time zone, under any
+collation. Only what makes planning fast is set, and set back (`PLANNING_SETTINGS`). The key goes into the plan as the one row of a local
+relation, which Spark prints in no plan and no event log.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +60,7 @@ def is_frame(trips: Any) -> bool:
 
 
 @contextmanager
-def open_spark(trips: Any, wanted: Sequence[str] | None) -> Iterator[OpenedFrame]:
+def open_spark(trips: Any, needed: Sequence[str] | None) -> Iterator[OpenedFrame]:
     """Open a DataFrame or a URL. A session that is made for it ends with it."""
     if is_frame(trips):
         yield OpenedFrame(trips, Schema("the DataFrame", spark_types(trips.schema)))
@@ -63,7 +68,7 @@ def open_spark(trips: Any, wanted: Sequence[str] | None) -> Iterator[OpenedFrame
     place, table = split_url(trips)
     session, stop = session_of(place)
     try:
-        yield _open_table(session, table, wanted)
+        yield _open_table(session, table, needed)
     finally:
         stop()
 
@@ -107,14 +112,14 @@ def _classic(where: str) -> tuple[Any, StopSession]:
     return session, session.stop if there is None else lambda: None
 
 
-def _open_table(session: Any, table: str, wanted: Sequence[str] | None) -> OpenedFrame:
+def _open_table(session: Any, table: str, needed: Sequence[str] | None) -> OpenedFrame:
     stored = STORED_TABLE.fullmatch(table)
     label = f"the table {table!r}"
     try:
         if stored is None:
             frame = session.table(table)
             return OpenedFrame(frame, Schema(label, spark_types(frame.schema)))
-        return _open_stored(session, stored[1], stored[2], wanted, label)
+        return _open_stored(session, stored[1], stored[2], needed, label)
     except InputError:
         raise
     except Exception as wrong:  # noqa: BLE001 - of many kinds, and their text may quote a token
@@ -124,7 +129,7 @@ def _open_table(session: Any, table: str, wanted: Sequence[str] | None) -> Opene
         ) from None
 
 
-def _open_stored(session: Any, kind: str, path: str, wanted: Sequence[str] | None, label: str) -> OpenedFrame:
+def _open_stored(session: Any, kind: str, path: str, needed: Sequence[str] | None, label: str) -> OpenedFrame:
     """A file or folder. Where this machine sees it, each file is counted once, whatever links lead to it."""
     if set("*?[]{},") & set(path):
         raise InputError(
@@ -135,12 +140,12 @@ def _open_stored(session: Any, kind: str, path: str, wanted: Sequence[str] | Non
     if kind != "parquet" or not here.exists():
         frame = read.load(path)
         return OpenedFrame(frame, Schema(label, spark_types(frame.schema)))
-    found = on_disk.find_files(here)
-    if wanted is not None:
-        columns.check_alike(found.paths, wanted)
-    frame = read.load([f"file://{p.resolve()}" for p in found.paths])
+    files = on_disk.find_files(here)
+    if needed is not None:
+        columns.check_alike(files.paths, needed)
+    frame = read.load([f"file://{p.resolve()}" for p in files.paths])
     return OpenedFrame(
-        frame, Schema(found.label, spark_types(frame.schema), notes=found.notes), found.changed
+        frame, Schema(files.label, spark_types(frame.schema), notes=files.notes), files.changed
     )
 
 
@@ -168,10 +173,7 @@ def _arrow_type(kind: Any) -> Any:
     return simple.get(name, pa.time64("us") if name.startswith("time(") else pa.list_(pa.null()))
 
 
-# Apache Spark: trips are counted on the cluster that holds them. Executors need no Python, and the driver sees counts alone.
-#
-# Nothing relies on the session's settings: SQL is written so that it means the same with ANSI mode or without, in any time zone, under any
-# collation. Only what makes planning fast is set, and set back (`PLANNING`). The key goes into the plan as the one row of a local relation, which Spark prints in no plan and no event log.
+# The engine
 
 
 SAMPLE_IN_PLAN = re.compile(r"^[\s:+|-]*Sample ", re.MULTILINE)
@@ -200,13 +202,13 @@ class Spark(Engine):
         return url or is_frame(trips)
 
     @contextmanager
-    def open(self, trips: Any, wanted: Sequence[str] | None = None) -> Iterator[SparkSource]:
+    def open(self, trips: Any, needed: Sequence[str] | None = None) -> Iterator[SparkSource]:
         with (
             _quiet_loggers(),
-            open_spark(trips, wanted) as found,
-            _planning_settings(found.frame.sparkSession),
+            open_spark(trips, needed) as opened,
+            _planning_settings(opened.frame.sparkSession),
         ):
-            source = SparkSource(found)
+            source = SparkSource(opened)
             try:
                 yield source
             finally:
@@ -221,9 +223,9 @@ def open_frame(frame: Any) -> AbstractContextManager[SparkSource]:
 class SparkSource(SqlSource):
     """Trips that are open in Spark."""
 
-    def __init__(self, found: OpenedFrame) -> None:
-        super().__init__(found.schema, SPARK_TEMPLATES, found.changed)
-        self._frame, self._session = found.frame, found.frame.sparkSession
+    def __init__(self, opened: OpenedFrame) -> None:
+        super().__init__(opened.schema, SPARK_TEMPLATES, opened.changed)
+        self._frame, self._session = opened.frame, opened.frame.sparkSession
         self._views: list[str] = []
         self._stored: list[Any] = []  # frames that executors hold on their disks
         self._fields: tuple[Any, str] | None = None
@@ -253,10 +255,10 @@ class SparkSource(SqlSource):
         return self._view(name, frame.hint("broadcast") if len(table) <= MAX_BROADCAST_ROWS else frame)
 
     def _view(self, name: str, frame: Any) -> str:
-        made = unique_name(name)
-        frame.createOrReplaceTempView(made)
-        self._views.append(made)
-        return made
+        unique = unique_name(name)
+        frame.createOrReplaceTempView(unique)
+        self._views.append(unique)
+        return unique
 
     def _drop(self, name: str) -> None:
         if name in self._views:

@@ -1,4 +1,13 @@
-"""The counting plan as SQL, in the words that engines share: joins, whole numbers, SHA-256 and windows; and inspections in the same words."""
+"""The counting plan as SQL, in the words that engines share: joins, whole numbers, SHA-256 and windows; and inspections in the same words.
+
+What they do not share is a `Dialect`. Queries are chains of common table expressions, one for each step of the plan:
+
+    read → [at → day → [zone] → moment]* → coded → inside → (numbered → ticketed → chosen →) grouped
+
+Tables of public keys lie beside the trips (`lookup_tables`), and, with persons, a table `secret` of one row and one column, `word`: the key.
+"""
+
+# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
 
 from __future__ import annotations
 
@@ -10,20 +19,8 @@ from typing import Any
 from cbdp.counting.clock import ENDS_IN_OFFSET_PATTERN, FIRST_DAY, LAST_DAY
 from cbdp.counting.columns import TEXT, ColumnKind
 from cbdp.counting.engines import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD
-from cbdp.counting.plan import MAX_TRIPS_PER_PERSON, ClockField, ClockForm, CountingPlan, KeyKind, Lookup
+from cbdp.counting.plan import SATURATED_COUNT, ClockField, ClockForm, CountingPlan, KeyKind, Lookup
 from cbdp_features.calendar import SECONDS_PER_DAY
-
-# The counting plan as SQL: joins, whole numbers, SHA-256 and windows, in the words that SQL engines share.
-#
-# What they do not share is a `Dialect`. Queries are chains of common table expressions, one for each step of the plan:
-#
-#     read → [at → day → [zone] → moment]* → coded → inside → (numbered → ticketed → chosen →) grouped
-#
-# Tables of public keys lie beside the trips (`tables`), and, with persons, a table `secret` of one row and one column, `word`: the key.
-
-
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
-
 
 MICROSECONDS_PER_SECOND = 10**6
 EARLIEST_MICROSECOND, LATEST_MICROSECOND = (
@@ -103,8 +100,8 @@ class Dialect(ABC):
         return f"CAST({value} AS DECIMAL(38, 0))"
 
     def total(self, value: str) -> str:
-        """The sum of whole numbers up to MOST_TRIPS, saturated there. Proof: docs/proofs/counting.md."""
-        return f"CAST(LEAST(SUM({self.wide(value)}), {MAX_TRIPS_PER_PERSON}) AS BIGINT)"
+        """The sum of whole numbers up to SATURATED_COUNT, saturated there. Proof: docs/proofs/counting.md."""
+        return f"CAST(LEAST(SUM({self.wide(value)}), {SATURATED_COUNT}) AS BIGINT)"
 
 
 @dataclass(frozen=True)
@@ -123,21 +120,21 @@ def lookup_tables(plan: CountingPlan) -> dict[str, Any]:
     """The public tables that lie beside the trips: name → Arrow table. Keys are unique in each."""
     import pyarrow as pa
 
-    found = {}
+    tables = {}
     for a, axis in enumerate(plan.axes):
         for w, way in enumerate(axis.ways):
             keys = pa.array(way.keys, pa.binary()) if way.by == "bytes" else pa.array(way.keys)
-            found[f"way_{a}_{w}"] = pa.table({"look": keys, "code": pa.array(way.codes)})
+            tables[f"way_{a}_{w}"] = pa.table({"look": keys, "code": pa.array(way.codes)})
     for z, zeros in enumerate(plan.zeros):
-        found[f"zero_{z}"] = pa.table({"look": zeros.flat})
+        tables[f"zero_{z}"] = pa.table({"look": zeros.flat})
     for m, moment in enumerate(plan.moments):
         zone = plan.zones.get(moment.zone or "")
         if zone is not None and zone.fixed is None:
             columns = {"day": zone.day, "before": zone.before, "change": zone.change, "after": zone.after}
-            found[f"zone_{m}"] = pa.table({f"zone_{name}": column for name, column in columns.items()})
+            tables[f"zone_{m}"] = pa.table({f"zone_{name}": column for name, column in columns.items()})
     if (within := None if plan.bound is None else plan.bound.within) is not None:
-        found[PERIOD_TABLE] = pa.table({"look": within.keys, "period": within.periods})
-    return found
+        tables[PERIOD_TABLE] = pa.table({"look": within.keys, "period": within.periods})
+    return tables
 
 
 # Steps
@@ -175,8 +172,8 @@ def weight_expression(plan: CountingPlan, say: Dialect) -> str:
     assert plan.weight is not None
     kind = plan.fields[plan.weight].kind
     whole, huge = say.value(plan.weight, kind, "whole"), say.huge(plan.weight, kind)
-    many = f" WHEN {whole} IS NULL AND {huge} THEN {MAX_TRIPS_PER_PERSON}" if huge else ""
-    return f"CASE WHEN {whole} >= 0 THEN LEAST({whole}, {MAX_TRIPS_PER_PERSON}){many} END"
+    many = f" WHEN {whole} IS NULL AND {huge} THEN {SATURATED_COUNT}" if huge else ""
+    return f"CASE WHEN {whole} >= 0 THEN LEAST({whole}, {SATURATED_COUNT}){many} END"
 
 
 def _key(way: Lookup) -> str:
@@ -225,9 +222,11 @@ def _moment_step(
     if gives & {"time", "hour"}:
         second.append(f"CASE WHEN m{m}_time BETWEEN 0 AND {SECONDS_PER_DAY - 1} THEN m{m}_time END")
     none = "CAST(NULL AS BIGINT)"
-    made = f"{first_not_null(day or [none])} AS m{m}_day, {first_not_null(second or [none])} AS m{m}_second"
+    columns = (
+        f"{first_not_null(day or [none])} AS m{m}_day, {first_not_null(second or [none])} AS m{m}_second"
+    )
     last = steps[-1].name if steps else before
-    return [*steps, Step(f"moment_{m}", f"SELECT *, {made} FROM {last}")]
+    return [*steps, Step(f"moment_{m}", f"SELECT *, {columns} FROM {last}")]
 
 
 def _instant_steps(
@@ -277,15 +276,15 @@ def _instant_steps(
 def coded_step(
     plan: CountingPlan, say: Dialect, named: TableSource, before: str, *, every: bool = False
 ) -> Step:
-    """Codes c0, c1, … by the axes' ways; rows without a code drop out unless `every` one is wanted. Proof: docs/proofs/counting.md."""
+    """Codes c0, c1, … by the axes' ways; rows without a code drop out unless `every` one is to stay. Proof: docs/proofs/counting.md."""
     codes, joins, where = [], [], []
     for a, axis in enumerate(plan.axes):
-        found = [f"w_{a}_{w}.code" for w in range(len(axis.ways))]
-        inner = len(found) == 1 and not every
+        way_codes = [f"w_{a}_{w}.code" for w in range(len(axis.ways))]
+        inner = len(way_codes) == 1 and not every
         for w, way in enumerate(axis.ways):
             on = f"w_{a}_{w}.look = {_lookup_columns(way, say)}"
             joins.append(f"{'JOIN' if inner else 'LEFT JOIN'} {named(f'way_{a}_{w}')} w_{a}_{w} ON {on}")
-        code = first_not_null(found) if found else "CAST(NULL AS BIGINT)"
+        code = first_not_null(way_codes) if way_codes else "CAST(NULL AS BIGINT)"
         codes.append(f"{code} AS c{a}")
         if not inner:
             where.append(f"{code} IS NOT NULL")
@@ -389,14 +388,11 @@ def weight_query(plan: CountingPlan, say: Dialect, source: str) -> str:
     assert plan.weight is not None
     kind = plan.fields[plan.weight].kind
     whole, huge = say.value(plan.weight, kind, "whole"), say.huge(plan.weight, kind)
-    every = f"COALESCE({whole}, CASE WHEN {huge} THEN {MAX_TRIPS_PER_PERSON} END)" if huge else whole
+    every = f"COALESCE({whole}, CASE WHEN {huge} THEN {SATURATED_COUNT} END)" if huge else whole
     return f"SELECT SUM({say.wide('w')}) FROM (SELECT {every} AS w FROM {source}) r WHERE w > 0"
 
 
-# Inspections as SQL: why rows are dropped, and examples of them. Private answers, for the curator's eyes.
-
-
-# ruff: noqa: S608 - every name and number in these queries is ours, and text is quoted where it enters
+# Inspections: why rows are dropped, and examples of them. Private answers, for the curator's eyes.
 
 
 def status_query(plan: CountingPlan, say: Dialect, source: str, named: TableSource) -> str:
@@ -481,8 +477,8 @@ def _axis_status(plan: CountingPlan, axis: int) -> str:
     if not ways:
         return str(MISSING)
     timed = [w for w in ways if w.by in ("second", "day")]
-    known = " OR ".join(f"m{w.of}_{w.by} IS NOT NULL" for w in timed)
-    other = f"CASE WHEN {known} THEN {OUTSIDE} ELSE {UNREAD} END" if timed else str(UNKNOWN)
+    readable = " OR ".join(f"m{w.of}_{w.by} IS NOT NULL" for w in timed)
+    other = f"CASE WHEN {readable} THEN {OUTSIDE} ELSE {UNREAD} END" if timed else str(UNKNOWN)
     shown = f"shown_{plan.axes[axis].field}"
     return (
         f"CASE WHEN c{axis} IS NOT NULL THEN {COUNTED} WHEN {shown} IS NULL THEN {MISSING} ELSE {other} END"

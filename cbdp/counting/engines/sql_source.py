@@ -21,7 +21,6 @@ from cbdp.arrays import Ints
 from cbdp.counting import bounding
 from cbdp.counting.columns import Schema
 from cbdp.counting.engines import CountFacts, Source, Statuses, group_starts, sql, statuses_of
-from cbdp.counting.engines import sql as sql_inspect
 from cbdp.counting.engines.dialects import (
     DialectTemplates,
     TemplateDialect,
@@ -118,8 +117,10 @@ class SqlSource(Source):
         say = self._say(plan)
         steps = sql.steps_inside(plan, say, self._source(plan), self._named)
         kind, secret = plan.fields[plan.bound.person].kind, self._named(sql.SECRET_TABLE)
-        kept = bounding.bounding_steps(plan.bound, kind, say, secret, own=True)
-        return sql.query([*steps, *kept], f"SELECT {bounding.kept_columns(plan.bound, own=True)} FROM kept")
+        kept = bounding.bounding_steps(plan.bound, kind, say, secret, with_load=True)
+        return sql.query(
+            [*steps, *kept], f"SELECT {bounding.kept_columns(plan.bound, with_load=True)} FROM kept"
+        )
 
     def unbounded(self, plan: CountingPlan) -> Iterator[tuple[Ints, Ints]]:
         with self._reading():
@@ -193,8 +194,8 @@ class SqlSource(Source):
         """The greatest number of kept trips of any person, and how many trips there were of all persons."""
         who = self._words.hex.format(b="person") + ("" if bound.within is None else ", period")
         each = f"SELECT COUNT(flat) AS trips, MAX(own) AS own FROM {self._named('kept')} GROUP BY {who}"
-        most, own = self._rows(f"SELECT MAX(trips) AS trips, SUM(own) AS own FROM ({each}) e")[0]
-        return int(most or 0), int(own or 0)
+        most, all_trips = self._rows(f"SELECT MAX(trips) AS trips, SUM(own) AS own FROM ({each}) e")[0]
+        return int(most or 0), int(all_trips or 0)
 
     def _one(self, query: str) -> int:
         return int(self._rows(query)[0][0] or 0)
@@ -223,37 +224,37 @@ class SqlSource(Source):
     def statuses(self, plan: CountingPlan) -> Statuses:
         with self._reading():
             self._lay(plan)
-            rows = self._rows(self._ask(plan, sql_inspect.status_query))
-        found = np.array(rows, dtype=np.int64).reshape(-1, len(plan.axes) + 6)
-        return statuses_of(found, len(plan.axes))
+            rows = self._rows(self._ask(plan, sql.status_query))
+        table = np.array(rows, dtype=np.int64).reshape(-1, len(plan.axes) + 6)
+        return statuses_of(table, len(plan.axes))
 
     def examples(self, plan: CountingPlan, axis: int, status: int, most: int) -> list[tuple[str, int]]:
         with self._reading():
             self._lay(plan)
             return [
                 (str(v), int(n))
-                for v, n in self._rows(self._ask(plan, sql_inspect.example_query, axis, status, most))
+                for v, n in self._rows(self._ask(plan, sql.example_query, axis, status, most))
             ]
 
     def by_day(self, plan: CountingPlan) -> Ints:
         with self._reading():
             self._lay(plan)
-            query = sql_inspect.day_query(plan, self._say(plan), self._source(plan), self._named)
+            query = sql.day_query(plan, self._say(plan), self._source(plan), self._named)
             rows = [] if query is None else self._rows(query)
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
     def copies(self, fields: Sequence[Field], digits: int) -> Ints:
         plan = CountingPlan(tuple(fields), (), (), {})
         with self._reading():
-            rows = self._rows(self._ask(plan, sql_inspect.duplicate_query, digits))
+            rows = self._rows(self._ask(plan, sql.duplicate_query, digits))
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
     def loads(self, plan: CountingPlan) -> tuple[Ints, Ints, Ints]:
         with self._reading():
             self._lay(plan)
             rows = self._rows(self._ask(plan, bounding.load_rows))
-        trips, persons, own = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-        return trips, persons, own
+        trips, persons, all_trips = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        return trips, persons, all_trips
 
 
 def _pairs(batches: Iterator[Any]) -> Iterator[tuple[Ints, Ints]]:

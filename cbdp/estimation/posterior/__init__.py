@@ -1,4 +1,9 @@
-"""From measurements to measurements: the noisy leaves replaced by their posterior means and variances."""
+"""The empirical-Bayes estimator: noisy leaves replaced by posterior means and variances, then reconciled with the tables.
+
+docs/explanation/estimator.md has it as a numbered algorithm; in its order the modules are `likelihood` (step 1, and 6), `margins` and
+`rate_model` (2 to 5), `benchmarking` (7 and 9) and `shared_errors` (8); `kernels` are the compiled loops. Where trip types are too many to
+list, `sparse` does the same with `censored` counts and `effects` of stops and pairs. `settings` has every number that was chosen.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,7 @@ def expected_leaves(
     *,
     prior: Floats | None = None,
 ) -> Measurement:
-    """The expected count of every trip type given all noisy answers, and its variance.
+    """The expected count of every trip type given all noisy answers, and its variance: steps 1 to 8 of docs/explanation/estimator.md.
 
     `prior` are public weights, one for each trip type: how trips are thought to be spread before anything was measured.
 
@@ -47,8 +52,8 @@ def expected_leaves(
     >>> made.feature, bool((made.values >= 0).all())
     ('singleton', True)
     """
-    _, told = _posterior_leaves(features, measurements, prior)
-    return Measurement(SINGLETON, told.mean, variance=told.variance)
+    _, posterior = _posterior_leaves(features, measurements, prior)
+    return Measurement(SINGLETON, posterior.mean, variance=posterior.variance)
 
 
 def sampled_leaves(
@@ -58,15 +63,15 @@ def sampled_leaves(
     *,
     prior: Floats | None = None,
 ) -> Ints:
-    """The count of every trip type as it may be, given all noisy answers: one draw of rates, and of counts about them.
+    """A posterior draw of every trip type's count, given all noisy answers: of the rates, and of counts about them.
 
     Expected counts are smoother than true ones. These are about as rough, so that the same mechanism, run on them, errs about as much.
     """
-    (drawn, mean), told = _posterior_leaves(features, measurements, prior, rng)
-    moved = drawn * (told.mean / np.maximum(mean, TUNING.certain))
-    whole = np.floor(moved)
-    made: Ints = (whole + (rng.random(len(moved)) < moved - whole)).astype(np.int64)
-    return made
+    (drawn, mean), posterior = _posterior_leaves(features, measurements, prior, rng)
+    scaled = drawn * (posterior.mean / np.maximum(mean, TUNING.min_variance))
+    whole = np.floor(scaled)
+    counts: Ints = (whole + (rng.random(len(scaled)) < scaled - whole)).astype(np.int64)
+    return counts
 
 
 def _posterior_leaves(
@@ -75,7 +80,7 @@ def _posterior_leaves(
     prior: Floats | None,
     rng: np.random.Generator | None = None,
 ) -> tuple[tuple[Floats, Floats], LeafPosterior]:
-    """With `rng`, drawn counts, and the means of their law; and expected counts without the errors that they share."""
+    """With `rng`, drawn counts and the means that they are drawn about; and posterior means without the errors that they share."""
     leaves = _noisy_leaves(features, measurements)
     tables = merge_measurements(
         features, (m for m in measurements if m.feature != SINGLETON and len(m.values))
@@ -86,8 +91,8 @@ def _posterior_leaves(
     noisy = leaves.values
     table = count_likelihood(noisy, leaves.noise)
     lattice_margins = margins(features, measurements, probe_moves(sums))
-    unmeasured = [m for m in lattice_margins if not m.asked]
-    found = fit_rates(
+    without_table = [m for m in lattice_margins if not m.asked]
+    fitted = fit_rates(
         noisy,
         fold_of_types(features.universe),
         rate_model_margins(lattice_margins),
@@ -97,44 +102,41 @@ def _posterior_leaves(
         lambda done: tell("expected counts", done),
         rng,
     )
-    law = leaf_prior(noisy, found.rate, table)
-    first = law.expected(noisy)
-    means_of_law = first.mean
-    drawn = first.mean if rng is None else law.drawn(noisy, rng)
-    first = told = benchmarked(unmeasured, noisy, table.variance, first)
+    prior_of_counts = leaf_prior(noisy, fitted.rate, table)
+    independent = prior_of_counts.expected(noisy)
+    drawn = independent.mean if rng is None else prior_of_counts.drawn(noisy, rng)
+    posterior = benchmarked(without_table, noisy, table.variance, independent)
     if sums:
         cells = features.cell_of_leaf, features.cells.size
-        told = subtract_shared_errors(sums, *cells, first, first.lever * found.follows, again=True)
-    return (drawn, means_of_law), told
+        mean_change = posterior.lever * fitted.log_rate_change
+        posterior = subtract_shared_errors(sums, *cells, posterior, mean_change, refit=True)
+    return (drawn, independent.mean), posterior
 
 
 def _noisy_leaves(features: FeatureDag, measurements: Sequence[Measurement]) -> Measurement:
-    found = [m for m in measurements if m.feature == SINGLETON]
-    if len(found) != 1:
+    answers = [m for m in measurements if m.feature == SINGLETON]
+    if len(answers) != 1:
         raise InputError(
-            f"'singleton' is measured {len(found)} times: estimator 'posterior' needs one noisy count of every trip type"
+            f"'singleton' is measured {len(answers)} times: estimator 'posterior' needs one noisy count of every trip type"
         )
-    if found[0].scale is None:
+    if answers[0].scale is None:
         raise InputError(
             "the noise of 'singleton' has no scale: estimator 'posterior' needs it; give one, or use 'projection'"
         )
-    whole = merge_measurements(features, found)[SINGLETON]
+    whole = merge_measurements(features, answers)[SINGLETON]
     if whole.elements is not None:
         raise InputError(
             f"'singleton' is measured in {len(whole.values):,} of {features.universe.size:,} trip types: "
             "estimator 'posterior' needs a noisy count of each"
         )
-    return replace(whole, scale=found[0].scale, law=found[0].law)
-
-
-# Leaves as they are to be expected given every noisy answer, reconciled with the tables by the same program.
-#
-# At low ε a projection keeps the maxima of the noise; an expected value does not. See docs/explanation/accuracy.md.
+    return replace(whole, scale=answers[0].scale, law=answers[0].law)
 
 
 @dataclass(frozen=True)
 class Posterior(Estimator):
     """The default: each noisy leaf is replaced by its expected value and variance, then the program reconciles all.
+
+    At low ε a projection keeps the maxima of the noise; an expected value does not (docs/explanation/accuracy.md).
 
     >>> import cbdp
     >>> cbdp.estimation.ESTIMATORS.get("posterior") == Posterior()
@@ -166,11 +168,11 @@ class Posterior(Estimator):
         self, features: FeatureDag, tables: Sequence[Measurement], leaves: ThresholdedAnswer, program: Program
     ) -> Estimate:
         leaves.lower(posterior_thresholds(features, tables, leaves, self.revealed))
-        told = leaves.measurement()
-        if told.floor is None:  # every type is revealed
-            return self.estimate(features, [*tables, told], program)
+        revealed = leaves.measurement()
+        if revealed.floor is None:  # every type is revealed
+            return self.estimate(features, [*tables, revealed], program)
         tell("solving")
-        return reconcile_sparse(features, tables, told, program)
+        return reconcile_sparse(features, tables, revealed, program)
 
     def drawn(
         self, features: FeatureDag, measurements: Sequence[Measurement], prior: Floats | None, seed: int

@@ -1,6 +1,6 @@
-"""Margins of few elements hold what leaves add up to.
+"""Benchmarking: sums of posterior means held to what was measured (steps 7 and 9 of docs/explanation/estimator.md).
 
-How far sums of leaves are off is judged by how far they miss what was measured (shared.py). Of a feature of many elements that is
+Margins of few elements hold what leaves add up to. How far sums of leaves are off is judged by how far they miss what was measured (shared_errors.py). Of a feature of many elements that is
 seen; of the total, or of a few periods, next to nothing is: one miss may be chance. And counts cannot be negative, so that noise of
 fine tables moves their sums up. So a feature is held to what was measured of it, the more the fewer its elements are: to its own noisy counts and the sums
 of finer ones, averaged by their precision, which no model and no clipping has touched. Leaves still decide where a feature's trips are.
@@ -51,9 +51,9 @@ class Benchmarks:
         return replace(problem, terms=tuple(sorted([*derived, *terms], key=lambda term: len(term.target))))
 
     def _held(self, term: Term) -> Term:
-        if not ((term.weight > 0) & (term.weight < 1 / TUNING.certain)).all():
+        if not ((term.weight > 0) & (term.weight < 1 / TUNING.min_variance)).all():
             return term  # exact or next to it, or not all measured
-        more = TUNING.anchored / len(term.target)
+        more = TUNING.benchmarked_elements / len(term.target)
         target, _ = self._unbiased(term.element_of_cell, len(term.target))
         return replace(
             term, weight=term.weight * (1 + more), target=(term.target + more * target) / (1 + more)
@@ -68,16 +68,16 @@ class Benchmarks:
             if not any(self._refines(table, by) for table in tables):
                 continue
             partition = universe.partition(by)
-            if not 1 < partition.size <= TUNING.anchored:
+            if not 1 < partition.size <= TUNING.benchmarked_elements:
                 continue
             element = partition.element_of(types).astype(np.int64)
             target, precision = self._unbiased(element, partition.size)
-            if (precision > 0).all() and (precision < 1 / TUNING.certain).all():
+            if (precision > 0).all() and (precision < 1 / TUNING.min_variance).all():
                 yield Term(
                     f"margin by {' × '.join(by)}",
                     element,
                     target,
-                    precision * TUNING.anchored / partition.size,
+                    precision * TUNING.benchmarked_elements / partition.size,
                 )
 
     def _refines(self, table: Feature, by: tuple[str, ...]) -> bool:
@@ -109,17 +109,17 @@ class Benchmarks:
         """The margin's element that holds each of a feature's; None if they do not lie inside them."""
         if feature == SINGLETON:
             return np.asarray(element_of_cell[self.features.cell_of_leaf])
-        own = self.features.cells.element_of_cell[feature]
+        element = self.features.cells.element_of_cell[feature]
         inside = np.full(self.features.size(feature), -1, dtype=np.int64)
-        inside[own] = element_of_cell
-        return inside if (inside[own] == element_of_cell).all() else None
+        inside[element] = element_of_cell
+        return inside if (inside[element] == element_of_cell).all() else None
 
 
 # Benchmarking: sums of posterior means over margins that no table has, held to what was measured of them.
 #
 # Posterior means are products of a rate model. Where the model is wrong (a margin it leaves out, an interaction it has no factor
 # for) all leaves of an element are off together, and their sum is off by far more than independent errors would be. Tables betray such
-# errors for their own elements (shared.py). For every other margin of the lattice the noisy leaves do, added up: their sum c_e has
+# errors for their own elements (shared_errors.py). For every other margin of the lattice the noisy leaves do, added up: their sum c_e has
 # noise of the known variance R_e and no bias, whatever the model. This is benchmarking as in small area estimation: model-based
 # estimates are adjusted until they agree with reliable direct estimates of larger areas (Rao and Molina, *Small Area Estimation*, 2nd
 # ed. 2015, section 6.4.6; Datta, Ghosh, Steorts and Maples 2011), here only as far as the direct estimates are reliable.
@@ -174,20 +174,20 @@ def _benchmarked_by(
     # The best unbiased estimate: noisy leaves and finer tables, each added up, combined by inverse variance.
     leaf_precision = 1.0 / (size * noise_variance)
     precision = leaf_precision + margin.precision
-    direct = (noisy_sum * leaf_precision + margin.known * margin.precision) / precision
+    direct = (noisy_sum * leaf_precision + margin.measured * margin.precision) / precision
     residual_variance = np.maximum(1.0 / precision - variance, MIN_RESIDUAL_SHARE / precision)
     missed = direct - mean
     explained = _effect_variances(missed, residual_variance, lever) * lever**2
     share = explained / (residual_variance + explained)
     if margin.size <= UNBIASED_SIZE:
-        largest = TUNING.most_spread * lever**2
+        largest = TUNING.max_effect_variance * lever**2
         share = largest / (1.0 / precision + largest)
     shift = share * missed  # of each element's sum
     if not shift.any():
         return leaves
     offset = _offsets(element, leaves, shift, lever)
     moved = [np.empty(len(noisy)) for _ in range(3)]
-    unmoved = element, leaves.mean, leaves.variance, leaves.lever, offset, TUNING.certain
+    unmoved = element, leaves.mean, leaves.variance, leaves.lever, offset, TUNING.min_variance
     map_parts(lambda begin, end: _move(*moved, *unmoved, begin, end), len(noisy))
     return replace(leaves, mean=moved[0], variance=moved[1], lever=moved[2])
 
@@ -197,7 +197,7 @@ def _effect_variances(missed: Floats, residual_variance: Floats, lever: Floats) 
 
     Groups are of elements whose sums tell about as much of an effect.
     """
-    information = np.maximum(lever, TUNING.certain) ** 2 / residual_variance
+    information = np.maximum(lever, TUNING.min_variance) ** 2 / residual_variance
     groups = int(np.clip(len(missed) // MIN_GROUP_SIZE, 1, MAX_GROUPS))
     group = np.empty(len(missed), dtype=np.int64)
     group[np.argsort(information, kind="stable")] = np.arange(len(missed)) * groups // len(missed)
@@ -213,10 +213,10 @@ def _effect_variances(missed: Floats, residual_variance: Floats, lever: Floats) 
             np.log(total_variance) + missed[judged, None] ** 2 / total_variance, axis=0
         )
         log_posterior = np.log(_prior(len(here))) + len(here) / len(judged) * log_likelihood
-        log_posterior[candidates > TUNING.most_spread] = -np.inf
+        log_posterior[candidates > TUNING.max_effect_variance] = -np.inf
         posterior = np.exp(log_posterior - log_posterior.max())
         share = float(posterior @ SHARE_GRID / posterior.sum())
-        effect_variance[g] = min(share / (1.0 - share) / middle, TUNING.most_spread)
+        effect_variance[g] = min(share / (1.0 - share) / middle, TUNING.max_effect_variance)
     return effect_variance[group]
 
 
@@ -230,12 +230,12 @@ def _prior(elements: int) -> Floats:
 
 def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever: Floats) -> Floats:
     """By element, the offset of log rates at which its sum has moved by its shift (Newton's method)."""
-    offset = np.clip(shift / np.maximum(lever, TUNING.certain), -TUNING.most_off, TUNING.most_off)
+    offset = np.clip(shift / np.maximum(lever, TUNING.min_variance), -TUNING.max_offset, TUNING.max_offset)
 
     def moved_by(offset: Floats) -> Floats:
         parts = map_parts(
             lambda begin, end: _moved_sums(
-                element, leaves.mean, leaves.lever, offset, TUNING.certain, begin, end
+                element, leaves.mean, leaves.lever, offset, TUNING.min_variance, begin, end
             ),
             len(element),
         )
@@ -243,8 +243,8 @@ def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever:
 
     for _ in range(NEWTON_STEPS):
         moved, slope = moved_by(offset)
-        step = (shift - moved) / np.maximum(slope, TUNING.certain)
-        offset = np.clip(offset + step, -TUNING.most_off, TUNING.most_off)
+        step = (shift - moved) / np.maximum(slope, TUNING.min_variance)
+        offset = np.clip(offset + step, -TUNING.max_offset, TUNING.max_offset)
         if np.abs(shift - moved).max() < 1e-3 * np.abs(shift).max():
             break
     return offset

@@ -1,4 +1,8 @@
-"""Noisy counts above floors, and of all others that they are not: what they say about types in groups of like ones."""
+"""The likelihood and posterior of step 6 where only noisy counts above thresholds ("floors") are seen: censored counts.
+
+Of a type that is not above its floor only that is known, which is a (left-)censored observation as in a Tobit model (Tobin 1958). Types in a group are
+exchangeable until their noisy counts are seen, so all censored ones of a group have one posterior together.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,9 @@ from cbdp.features import FeatureDag, Partition
 from cbdp.privacy.measurement import Measurement
 from cbdp_solvers.problem import bincount
 
-CENSORED_SHAPES = np.array([(1 - active, spread) for active in TUNING.active for spread in TUNING.spread])
+CENSORED_SHAPES = np.array(
+    [(1 - active, spread) for active in TUNING.active_shares for spread in TUNING.log_mean_spreads]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +43,7 @@ class TypeGroups:
     cell: Ints  # of each group
     part: Floats  # of its cell's expected count
     mean: Floats  # weight of its types
-    busy: Mapping[tuple[str, ...], Floats] = field(
+    factors: Mapping[tuple[str, ...], Floats] = field(
         default_factory=dict
     )  # by dimensions, the factors of their values
 
@@ -46,12 +52,14 @@ class TypeGroups:
         return self.partition.sizes
 
     def weight(self, index: Ints) -> Floats:
-        """How busy the values of these types are, all together: types of one group differ a little."""
-        universe, made = self.partition.universe, np.ones(len(index))
-        codes = dict(zip(universe.dimensions, universe.unrank_codes(index), strict=True)) if self.busy else {}
-        for names, factor in self.busy.items():
-            made *= factor[tuple(codes[name] for name in names)]
-        return made
+        """The product of the factors of these types' values: types of one group differ a little."""
+        universe, weight = self.partition.universe, np.ones(len(index))
+        codes = (
+            dict(zip(universe.dimensions, universe.unrank_codes(index), strict=True)) if self.factors else {}
+        )
+        for names, factor in self.factors.items():
+            weight *= factor[tuple(codes[name] for name in names)]
+        return weight
 
 
 def cell_groups(features: FeatureDag) -> TypeGroups:
@@ -71,7 +79,7 @@ class GroupPosterior:
     variance: Floats
     lever: Floats  # the slope of the mean in the logarithm of the rate
     rest: Floats
-    doubt: Floats
+    rest_variance: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +100,23 @@ class CensoredCounts:
     first: Floats  # means × floors: the count's mean over the noisy counts that are not above
     second: Floats  # and that of its square
 
-    def told(self, held: Floats, more: Floats | None = None) -> StratifiedGroups:
-        """What shapes the noisy counts speak for, if these are the expected counts of the groups.
+    def stratified(self, expected: Floats, more: Floats | None = None) -> StratifiedGroups:
+        """The groups in strata of expected counts, with the mixtures of every shape, if these are the expected counts of the groups.
 
         With `more`, types above floors have so much more than others of their group (as a logarithm).
         """
-        log = np.log(held / self.sizes)
-        width = max(TUNING.stratum, float(np.ptp(log)) / TUNING.most_strata)
+        log = np.log(expected / self.sizes)
+        width = max(TUNING.stratum_log_width, float(np.ptp(log)) / TUNING.max_strata)
         levels, stratum = np.unique(np.rint((log - log.min()) / width), return_inverse=True)
         size = len(levels)
-        rate = bincount(stratum, held, size) / bincount(stratum, self.sizes.astype(float), size)
-        own: Ints = stratum[self.group]
+        rate = bincount(stratum, expected, size) / bincount(stratum, self.sizes.astype(float), size)
+        type_stratum: Ints = stratum[self.group]
         if more is not None and more.any():
             between = (levels[1:] + levels[:-1]) / 2
-            own = np.searchsorted(between, (log[self.group] + more - log.min()) / width)
-        return StratifiedGroups(self, held, stratum, own, rate, self.table.mixtures(rate, CENSORED_SHAPES))
+            type_stratum = np.searchsorted(between, (log[self.group] + more - log.min()) / width)
+        return StratifiedGroups(
+            self, expected, stratum, type_stratum, rate, self.table.mixtures(rate, CENSORED_SHAPES)
+        )
 
 
 def censored_counts(features: FeatureDag, leaves: Measurement, groups: TypeGroups) -> CensoredCounts:
@@ -117,10 +127,12 @@ def censored_counts(features: FeatureDag, leaves: Measurement, groups: TypeGroup
             "the noisy counts of 'singleton' need elements, a floor and a scale: see Measurement"
         )
     noisy = leaves.values.astype(float)
-    reach = float(law.extreme(features.universe.size, TUNING.giant))
+    reach = float(law.extreme(features.universe.size, TUNING.giant_scales))
     table = count_likelihood(noisy if len(noisy) else np.zeros(1), law)
     # of 10¹² types, one in a million has trips: means go down to far below one trip
-    table = table.with_means(quadrature_means(TUNING.lowest_mean, float(table.means[-1]), float(law.scale)))
+    table = table.with_means(
+        quadrature_means(TUNING.min_censored_mean, float(table.means[-1]), float(law.scale))
+    )
     floors, height = np.unique(leaves.floor, return_inverse=True)
     past = floors - table.trips[:, None]
     over, under = law.survival(past), law.survival(-past - 1)
@@ -133,7 +145,7 @@ def censored_counts(features: FeatureDag, leaves: Measurement, groups: TypeGroup
 
 
 def regroup(cells: CensoredCounts, groups: TypeGroups) -> CensoredCounts:
-    """What is known by cell, in these groups."""
+    """The same counts in these groups of types."""
     group, left = _group_and_rest(groups, cells.index)
     return replace(
         cells, groups=groups, group=group, sizes=groups.sizes, left=left, height=cells.height[groups.cell]
@@ -151,23 +163,27 @@ def _group_and_rest(groups: TypeGroups, index: Ints) -> tuple[Ints, Floats]:
 class StratifiedGroups:
     """Groups in strata of their types' expected count, and the mixtures that each shape makes of it."""
 
-    known: CensoredCounts
-    held: Floats
+    counts: CensoredCounts
+    expected: Floats  # count of each group
     stratum: Ints  # of each group
-    own: Ints  # and of each type above its floor
+    type_stratum: Ints  # and of each type above its floor
     rate: Floats  # by stratum: the expected count of a type
     mixed: Floats  # strata × shapes × means
 
     def _seen(self) -> list[tuple[Ints, Ints]]:
         """By stratum, the columns of noisy counts above floors that occur, and how often."""
-        k, none = self.known, np.empty(0, dtype=np.int64)
-        found = observed_columns(k.table.column, self.own, k.table.counts.shape[1]) if len(k.noisy) else []
-        return found + [(none, none)] * (len(self.rate) - len(found))
+        k, none = self.counts, np.empty(0, dtype=np.int64)
+        observed = (
+            observed_columns(k.table.column, self.type_stratum, k.table.counts.shape[1])
+            if len(k.noisy)
+            else []
+        )
+        return observed + [(none, none)] * (len(self.rate) - len(observed))
 
     @cached_property
     def evidence(self) -> Floats:
         """Strata × shapes: the log-likelihood, of noisy counts above the floor and of there being no others."""
-        k = self.known
+        k = self.counts
         fit = np.empty(self.mixed.shape[:2])
         for s, (place, often) in enumerate(self._seen()):
             mixed, here = self.mixed[s], np.flatnonzero(self.stratum == s)
@@ -175,28 +191,28 @@ class StratifiedGroups:
             left = bincount(at, k.left[here], len(floors))
             fit[s] = np.log(np.maximum(mixed @ k.table.likelihood[:, place], MIN_PROBABILITY)) @ often
             fit[s] += np.log1p(-np.minimum(mixed @ k.above[:, floors], 1 - 1e-15)) @ left
-            lost = mixed @ k.table.means < TUNING.kept * self.rate[s]
+            lost = mixed @ k.table.means < TUNING.min_mean_kept * self.rate[s]
             fit[s][lost & (not lost.all())] = -1e300
         return fit
 
     def best(self) -> tuple[float, float]:
-        """The shape that all of them speak for."""
+        """The shape of the largest marginal likelihood over all strata, penalised."""
         empty, spread = CENSORED_SHAPES[
             int(np.argmax(self.evidence.sum(axis=0) + shape_penalty(CENSORED_SHAPES)))
         ]
         return float(empty), float(spread)
 
     def posterior(self) -> GroupPosterior:
-        """Means and variances under a prior of the shape that a stratum, and less the others, speak for."""
-        k, fit = self.known, self.evidence
+        """Posterior means and variances, with shapes averaged by their evidence in a stratum and, less, in the others."""
+        k, fit = self.counts, self.evidence
         strata, weight = np.arange(len(self.rate)), shape_posterior(fit, CENSORED_SHAPES)
-        of_leaf = self.own
+        of_leaf = self.type_stratum
         members = np.split(
             np.argsort(of_leaf, kind="stable"), np.cumsum(np.bincount(of_leaf, minlength=len(strata)))[:-1]
         )
         mean, variance, lever = np.empty((3, len(k.noisy)))
         more = k.table.mixtures(LEVER_RATIO * self.rate, CENSORED_SHAPES)
-        rest, doubt = np.empty(len(k.sizes)), np.empty(len(k.sizes))
+        rest, rest_variance = np.empty(len(k.sizes)), np.empty(len(k.sizes))
         moments = k.table.moments
         for s in strata:
             prior, higher = weight[s] @ self.mixed[s], weight[s] @ more[s]
@@ -210,8 +226,8 @@ class StratifiedGroups:
             height = k.height[here]
             below = np.maximum(prior @ k.below, MIN_PROBABILITY)
             c1, c2 = (prior @ k.first / below)[height], (prior @ k.second / below)[height]
-            relative = k.left[here] * (self.held[here] / k.sizes[here] / self.rate[s])
-            rest[here], doubt[here] = relative * c1, relative * np.maximum(c2 - c1**2, 0.0)
+            relative = k.left[here] * (self.expected[here] / k.sizes[here] / self.rate[s])
+            rest[here], rest_variance[here] = relative * c1, relative * np.maximum(c2 - c1**2, 0.0)
         np.copyto(mean, k.noisy, where=k.noisy > k.reach)
         np.copyto(variance, k.table.variance, where=k.noisy > k.reach)
         # the expected counts of cells are off by some part of themselves, together for all of a cell's types
@@ -221,8 +237,8 @@ class StratifiedGroups:
             k.index,
             k.group,
             mean,
-            np.maximum(variance, TUNING.certain),
+            np.maximum(variance, TUNING.min_variance),
             lever,
             rest,
-            np.maximum(doubt + TUNING.drift**2 * rest * whole, TUNING.certain),
+            np.maximum(rest_variance + TUNING.rate_relative_error**2 * rest * whole, TUNING.min_variance),
         )

@@ -1,7 +1,11 @@
-"""Compiled passes over the elements of a margin, for factors by likelihood.
+"""Compiled loops of the rate model: over the grid of factors of each element of a margin, and over all leaves.
 
-Elements are weighed in single precision, by polynomials that the compiler can lay side by side: a likelihood is
-wanted to a thousandth. Sums over leaves are in double precision.
+Factors are weighed in single precision, by polynomials that the compiler can vectorise: a likelihood need be right to a thousandth.
+Rates are stored in single precision too, since loops over leaves are as fast as their bytes are few; what is added up over leaves is kept in
+double precision, but for the log-likelihoods of some dozens of leaves at a time.
+
+By hand, because no library has them: `posterior_mean_factors` fuses a cubic spline, a likelihood and a prior for each of thousands of
+elements, without an array of elements × grid.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import math
 import numpy as np
 from numba import njit
 from numpy.polynomial import Chebyshev, Polynomial
+from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Singles
 
@@ -25,10 +30,37 @@ MIN_RELATIVE_LIKELIHOOD = 1e-30  # of a likelihood whose largest is 1
 _F = np.float32
 LOG2 = 0.6931471805599453
 
+# One record for each element of a margin: what is known of its sum beside the likelihood of its leaves.
+MARGIN_EVIDENCE = np.dtype(
+    [
+        ("measured", np.float64),  # the sum by the measured features
+        ("precision", np.float64),  # of it; 0 where nothing was measured
+        ("power", np.float64),  # of the noise's generalised normal law
+        ("width", np.float64),  # of that law where its variance is 1
+        ("rate", np.float64),  # the sum of the leaves' rates
+        ("overdispersion", np.float64),  # by how much the variance of the sum exceeds a Poisson count's
+        ("shift", np.float64),  # steps of the grid by which the likelihood of the leaves is moved
+    ],
+    align=True,
+)
+# One record for each element of a margin: sums over its leaves in one fold, of rates m, noisy counts y and w = m/(variance + φm).
+FOLD_SUMS = np.dtype(
+    [(name, np.float64) for name in ("rate", "noisy", "leaves", "wy", "wm", "wy_wy", "wy_wm", "wm_wm")],
+    align=True,
+)
+
+
+def margin_evidence(size: int) -> NDArray[np.void]:
+    """The records of elements of which nothing was measured."""
+    evidence = np.zeros(size, dtype=MARGIN_EVIDENCE)
+    for name in ("power", "width", "rate", "overdispersion"):
+        evidence[name] = 1.0
+    return evidence
+
 
 @njit(cache=True, nogil=True, fastmath=True)
 def weighted_log_likelihoods(element, log, weight, column, likely, per, size, first, cell, under, last):
-    """Elements × WIDE: the log-likelihood of an element's leaves if their expected counts are multiplied by a knot.
+    """Elements × `KNOT_LANES`: the log-likelihood of an element's leaves if their expected counts are multiplied by a knot.
 
     Leaves stand for so many of the same kind. `likely` has for each column two rows of `per` numbers, for even and for odd cells of
     the logarithm.
@@ -58,13 +90,13 @@ def _cell_of_log(log, first, cell, under, last):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def spread_gains(sums, every, begin, spline, factor, one, priors, told, depth):
-    """By spread of the factors, how many nats they gain on having none; of every so-many-th element from the first given."""
+def log_bayes_factors(sums, every, begin, spline, factor, one, priors, evidence, depth):
+    """By spread of the factors, their log Bayes factor against having none, from every so-many-th element from `begin` on."""
     spreads, wide = len(priors), spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
     gained = np.zeros(spreads)
     for j in range(begin, len(sums), every):
-        _factor_likelihood(fit, bits, sums[j], spline, factor, told[:, j], depth)
+        _factor_likelihood(fit, bits, sums[j], spline, factor, evidence[j], depth)
         without = math.log(fit[one] + MIN_RELATIVE_LIKELIHOOD)
         for s in range(spreads):
             total = _F(0.0)
@@ -75,30 +107,30 @@ def spread_gains(sums, every, begin, spline, factor, one, priors, told, depth):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def posterior_mean_factors(sums, spline, factor, prior, told, depth, least):
-    """The expected factor of each element."""
+def posterior_mean_factors(sums, spline, factor, prior, evidence, depth, least):
+    """The posterior mean of each element's factor, under the mixed prior of all spreads."""
     wide = spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
     mean = prior * factor
-    found = np.empty(len(sums))
+    estimate = np.empty(len(sums))
     for j in range(len(sums)):
-        _factor_likelihood(fit, bits, sums[j], spline, factor, told[:, j], depth)
+        _factor_likelihood(fit, bits, sums[j], spline, factor, evidence[j], depth)
         total, times = MIN_RELATIVE_LIKELIHOOD, 0.0
         for f in range(wide):
             total += fit[f] * prior[f]
             times += fit[f] * mean[f]
-        found[j] = max(times / total, least)
-    return found
+        estimate[j] = max(times / total, least)
+    return estimate
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def sampled_factors(sums, spline, factor, prior, told, depth, least, chance):
-    """A factor of each element as it may be: the one that lies at this chance (from 0 to 1) of its law."""
+def sampled_factors(sums, spline, factor, prior, evidence, depth, least, chance):
+    """A posterior draw of each element's factor: the quantile at this chance (from 0 to 1)."""
     wide = spline.shape[1]
     fit, bits = np.empty(wide, dtype=np.float32), np.empty(wide, dtype=np.int32)
-    found = np.empty(len(sums))
+    draw = np.empty(len(sums))
     for j in range(len(sums)):
-        _factor_likelihood(fit, bits, sums[j], spline, factor, told[:, j], depth)
+        _factor_likelihood(fit, bits, sums[j], spline, factor, evidence[j], depth)
         total = MIN_RELATIVE_LIKELIHOOD
         for f in range(wide):
             total += fit[f] * prior[f]
@@ -106,12 +138,12 @@ def sampled_factors(sums, spline, factor, prior, told, depth, least, chance):
         while place < wide - 1 and left > fit[place] * prior[place]:
             left -= fit[place] * prior[place]
             place += 1
-        found[j] = max(factor[place], least)
-    return found
+        draw[j] = max(factor[place], least)
+    return draw
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _factor_likelihood(fit, bits, sums, spline, factor, told, depth):
+def _factor_likelihood(fit, bits, sums, spline, factor, evidence, depth):
     """The likelihood of one element's factors, largest 1: of its leaves, and of what measured features say of its sum.
 
     A measured sum has its noise, and counts vary about their rate. The law's tails matter: under a normal one, large Laplace
@@ -125,10 +157,10 @@ def _factor_likelihood(fit, bits, sums, spline, factor, told, depth):
         far = _F(max(sums[k] - best, -depth))
         for f in range(len(fit)):
             fit[f] += far * spline[k, f]
-    if told[6] != 0:
-        _shift_grid(fit, told[6])
-    if told[1] > 0:
-        _subtract_measured(fit, bits, factor, told)
+    if evidence.shift != 0:
+        _shift_grid(fit, evidence.shift)
+    if evidence.precision > 0:
+        _subtract_measured(fit, bits, factor, evidence)
     most = fit[0]
     for f in range(1, len(fit)):
         most = max(most, fit[f])
@@ -148,17 +180,17 @@ def _shift_grid(fit, steps):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _subtract_measured(fit, bits, factor, told):
-    """Take off what a measured sum has against each factor: (|known − factor·held| / width·deviation)^power + log deviation."""
-    known, precision, power, width, sums, squares, _ = told
+def _subtract_measured(fit, bits, factor, evidence):
+    """Take off what a measured sum has against each factor: (|measured − factor·rate| / width·deviation)^power + log deviation."""
+    measured, precision, width, rate = evidence.measured, evidence.precision, evidence.width, evidence.rate
     off, variance = np.empty(len(fit), dtype=np.float32), np.empty(len(fit), dtype=np.float32)
     for f in range(len(fit)):  # in units of the noise, so that variances are at least 1
-        variance[f] = 1.0 + precision * (factor[f] * sums + factor[f] * factor[f] * squares)
-        away = (known - factor[f] * sums) / width
+        variance[f] = 1.0 + precision * (factor[f] * rate + factor[f] * factor[f] * evidence.overdispersion)
+        away = (measured - factor[f] * rate) / width
         off[f] = precision * away * away + MIN_RELATIVE_LIKELIHOOD
     log_in_place(off)
     log_in_place(variance)
-    half, power = _F(0.5), _F(power)
+    half, power = _F(0.5), _F(evidence.power)
     for f in range(len(fit)):
         fit[f] -= half * variance[f]
         off[f] = half * power * (off[f] - variance[f])
@@ -199,28 +231,20 @@ def log_in_place(x):
         x[f] = whole[f] * _F(LOG2) + _F(2.0) * (s + s * t * series)
 
 
-# Compiled passes over all leaves: what each margin needs of them, in one go.
-#
-# Rates are held in single precision, and their logarithms made where they are needed: passes are as fast as their bytes are few. What
-# is added up over leaves is kept in double precision; only the log-likelihoods of some dozens of leaves at a time are not.
-
-
-# ruff: noqa: ANN001, ANN201, ANN202
-# mypy: disable-error-code="no-untyped-def"
+# Loops over all leaves
 
 
 MIN_RATE = np.float32(1e-30)  # the least rate: single precision ends not far below
 LEAVES_PER_BLOCK = 1024  # leaves whose logarithms are made at a time
 SINGLE_PRECISION_TERMS = 64  # likelihoods that are added in single precision
 FLOATS_PER_CACHE_LINE = 16  # numbers in a line of the cache
-FOLD_SUM_COLUMNS = 8  # numbers of `fold_sums`
 _L0, _L1, _L2, _L3, _L4, _L5, _L6 = (  # of the logarithm between 1 and 2
     Chebyshev.interpolate(np.log, 6, domain=[1.0, 2.0]).convert(kind=Polynomial).coef.astype(np.float32)
 )
 
 
 def knot_buffers(most: int, size: int) -> tuple[Singles, Floats]:
-    """Where `fold_log_likelihoods` adds up: elements × WIDE in single precision, in whole lines of the cache; and in double, if elements are large."""
+    """Where `fold_log_likelihoods` adds up: elements × `KNOT_LANES` in single precision, in whole lines of the cache; and in double, if elements are large."""
     room = np.zeros(size * KNOT_LANES + FLOATS_PER_CACHE_LINE, dtype=np.float32)
     skip = -room.ctypes.data // room.itemsize % FLOATS_PER_CACHE_LINE
     return room[skip : skip + size * KNOT_LANES], np.zeros(
@@ -232,7 +256,7 @@ def knot_buffers(most: int, size: int) -> tuple[Singles, Floats]:
 def fold_log_likelihoods(
     sums, whole, low, element, rate, fold, left_out, column, likely, per, first, cell, under, last
 ):
-    """Elements from `low` on × WIDE: the log-likelihood of an element's leaves if their rates are multiplied by a knot.
+    """Elements from `low` on × `KNOT_LANES`: the log-likelihood of an element's leaves if their rates are multiplied by a knot.
 
     A number that is the same for all knots is left out. `likely` has for each column two rows of `per` numbers, for even and for odd cells
     of the logarithm. `sums` and `whole` are those of `knot_buffers`.
@@ -267,7 +291,7 @@ def _add_few(sums, low, leaves, left_out, likely, per, last):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _add_many(sums, whole, often, low, leaves, left_out, likely, per, last):
-    """What has been added for FEW leaves of an element goes into a sum in double precision."""
+    """What has been added for `SINGLE_PRECISION_TERMS` leaves of an element goes into a sum in double precision."""
     element, place, fold, column = leaves
     for u in range(len(element)):
         e = np.int64(element[u]) - low
@@ -379,11 +403,11 @@ def add_by_element(element, plus, off):
 
 @njit(cache=True, nogil=True)
 def cross_fitted_rates(rate, fold):
-    """Of each leaf, what the model says that has not seen it."""
-    own = np.empty(len(fold), dtype=np.float32)
+    """Of each leaf, the rate by the model that has not seen it."""
+    predicted = np.empty(len(fold), dtype=np.float32)
     for u in range(len(fold)):
-        own[u] = rate[fold[u], u]
-    return own
+        predicted[u] = rate[fold[u], u]
+    return predicted
 
 
 @njit(cache=True, nogil=True)
@@ -398,53 +422,53 @@ def residual_sums(noisy, rate):
 
 
 @njit(cache=True, nogil=True)
-def fold_sums(low, high, element, rate, fold, own, noisy, variance, bunched):
-    """By element of a range, the sum of rates outside of the fold `own`; and of its leaves what tells how well rates predict them.
+def fold_sums(low, high, element, rate, fold, left_out, noisy, variance, dispersion):
+    """By element of a range, the sum of rates outside of the fold `left_out`; and of its leaves what tells how well rates predict them.
 
-    For a rate m, a noisy count y and w = m/(variance + bunched·m) these are the sums of m, y, 1, w y, w m and w²y², w²y m, w²m².
+    For a rate m, a noisy count y and w = m/(variance + dispersion·m) these are the sums of m, y, 1, w y, w m and w²y², w²y m, w²m².
     """
     turns = _accumulators(high - low, len(rate))
-    outside, inside = np.zeros((high - low, turns + 1)), np.zeros((high - low, FOLD_SUM_COLUMNS))
+    outside, inside = np.zeros((high - low, turns + 1)), np.zeros(high - low, dtype=FOLD_SUMS)
     for u in range(len(rate)):
         e, m = np.int64(element[u]) - low, np.float64(rate[u])
         if e < 0 or e >= high - low:
             continue
-        if fold[u] != own:
+        if fold[u] != left_out:
             outside[e, u & turns] += m
             continue
         y = np.float64(noisy[u])
-        w = m / (variance + bunched * m)
-        a, b = w * y, w * m
-        row = inside[e]
-        row[0] += m
-        row[1] += y
-        row[2] += 1.0
-        row[3] += a
-        row[4] += b
-        row[5] += a * a
-        row[6] += a * b
-        row[7] += b * b
+        w = m / (variance + dispersion * m)
+        wy, wm = w * y, w * m
+        record = inside[e]
+        record.rate += m
+        record.noisy += y
+        record.leaves += 1.0
+        record.wy += wy
+        record.wm += wm
+        record.wy_wy += wy * wy
+        record.wy_wm += wy * wm
+        record.wm_wm += wm * wm
     return outside.sum(axis=1), inside
 
 
 @njit(cache=True, nogil=True)
-def sums_outside_fold(element, noisy, fold, own, size):
+def sums_outside_fold(element, noisy, fold, left_out, size):
     """By element, the sum of noisy counts outside of a fold, and their number."""
     sums, many = np.zeros(size), np.zeros(size)
     for u in range(len(noisy)):
-        if fold[u] != own:
+        if fold[u] != left_out:
             sums[element[u]] += noisy[u]
             many[element[u]] += 1.0
     return sums, many
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def moved_sums_outside_fold(element, rate, off, fold, own, size):
+def moved_sums_outside_fold(element, rate, off, fold, left_out, size):
     """By element, the sums of rates outside of a fold and in it, if the rates' logarithms are off by so much."""
     outside, inside = np.zeros(size), np.zeros(size)
     for u in range(len(rate)):
         m = np.float64(rate[u]) * math.exp(np.float64(off[u]))
-        if fold[u] != own:
+        if fold[u] != left_out:
             outside[element[u]] += m
         else:
             inside[element[u]] += m

@@ -1,7 +1,11 @@
-"""The loops of `lattice.mixtures`, compiled: log-normal means dealt to a row of means; and what such mixtures say of noisy counts.
+"""The likelihood of a noisy count, and the posterior of each leaf: steps 1 and 6 of docs/explanation/estimator.md.
 
-The part that a mean gets is a second difference of expected excesses E[(λ − a)⁺]; where these are large, of E[(a − λ)⁺]. Of each row of means only
-the excesses that are used are asked for: those below for the means up to the centre, and those above from the last of these on.
+A count is Poisson about a mean λ, and λ is 0 with some probability and log-normal otherwise (zero-inflated Poisson–log-normal: Bulmer
+1974, Lambert 1992); on top comes the noise. Means are integrated over by quadrature points that are no further apart than
+counts about them are wide. With noise far wider than a trip, counts are taken in steps of a fraction of its scale.
+
+Within strata of leaves of similar rate, shapes (zero share, spread) are averaged by their evidence (empirical Bayes), which gives each leaf's
+posterior mean and variance, and its lever: the slope of that mean in the logarithm of the rate.
 """
 
 from __future__ import annotations
@@ -26,119 +30,12 @@ from cbdp.privacy.noise import NoiseDistribution
 MIN_MIXTURE_WEIGHT = 1e-300  # of a mixture: smaller numbers would only be slow to multiply
 
 
-@njit(cache=True, nogil=True)
-def normal_arguments(centre, log_centre, positive, log_positive, spread):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """How many means are not above each centre, and where the normal law is wanted, all in one row: by mean, and half a spread further."""
-    rows, shapes = centre.shape
-    many = len(positive)
-    below = np.empty((rows, shapes), dtype=np.int64)
-    size = 0
-    for i in range(rows):
-        for s in range(shapes):
-            k = np.searchsorted(positive, centre[i, s], side="right")
-            below[i, s] = k
-            size += many + (1 if 0 < k < many else 0)
-    near, far = np.empty(size), np.empty(size)
-    at = 0
-    for i in range(rows):
-        for s in range(shapes):
-            k, half = below[i, s], spread[s] / 2
-            for j in range(k):
-                x = (log_centre[i, s] - log_positive[j]) / spread[s]
-                near[at], far[at] = -(x + half), -(x - half)
-                at += 1
-            for j in range(max(k - 1, 0) if k < many else many, many):
-                x = (log_centre[i, s] - log_positive[j]) / spread[s]
-                near[at], far[at] = x + half, x - half
-                at += 1
-    return below, near, far
+# The law of a noisy count given how many trips were to be expected
 
 
-@njit(cache=True, nogil=True)
-def mixture_weights(below, near, far, centre, positive, step, empty):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """What each mean gets; `near` and `far` are now the values of the normal law, and `step` the gaps between means."""
-    rows, shapes = centre.shape
-    many = len(positive)
-    made = np.empty((rows, shapes, many + 1))
-    at = 0
-    for i in range(rows):
-        for s in range(shapes):
-            k, c, filled = below[i, s], centre[i, s], 1 - empty[s]
-            slope, last = -1.0, 0.0  # minus the chance to lie above, on average between two means
-            for j in range(k):
-                under = positive[j] * far[at] - c * near[at]
-                now = (under - last) / step[j] - 1
-                made[i, s, j] = max(now - slope, 0.0) * filled
-                slope, last = now, under
-                at += 1
-            last = c
-            if 0 < k < many:
-                last = c * near[at] - positive[k - 1] * far[at]
-                at += 1
-            for j in range(k, many):
-                over = c * near[at] - positive[j] * far[at]
-                now = (over - last) / step[j]
-                made[i, s, j] = max(now - slope, 0.0) * filled
-                slope, last = now, over
-                at += 1
-            made[i, s, many] = max(0.0 - slope, 0.0) * filled
-            made[i, s, 0] += empty[s]
-    return made
-
-
-@njit(cache=True, nogil=True)
-def mixture_probabilities(mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Mixtures × columns: the laws of all means, mixed.
-
-    A product of matrices, but each number is made in the same way wherever it stands, and nothing runs on threads of its own.
-    """
-    made = np.zeros((len(mixed), law.shape[1]))
-    for i in range(len(mixed)):
-        _add_components(made[i], mixed[i], law)
-    return made
-
-
-@njit(cache=True, nogil=True)
-def mixture_log_likelihoods(mixed, law, often, tiny):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Of each mixture, the log-likelihood of what was seen so often in each column."""
-    here = np.flatnonzero(often)
-    part, times = np.empty((len(law), len(here))), np.empty(len(here))
-    for k in range(len(here)):
-        times[k] = often[here[k]]
-    for m in range(len(law)):
-        for k in range(len(here)):
-            part[m, k] = law[m, here[k]]
-    made, chance = np.zeros(len(mixed)), np.empty(len(here))
-    for i in range(len(mixed)):
-        chance[:] = 0.0
-        _add_components(chance, mixed[i], part)
-        for k in range(len(here)):
-            made[i] += times[k] * np.log(max(chance[k], tiny))
-    return made
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _add_components(into, mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Add up the laws of the means, as many times as they are mixed in, four at a time; what is next to none is left out."""
-    rest = len(mixed) % 4
-    for m in range(rest):
-        for k in range(len(into)):
-            into[k] += mixed[m] * law[m, k]
-    for m in range(rest, len(mixed), 4):
-        a, b, c, d = mixed[m], mixed[m + 1], mixed[m + 2], mixed[m + 3]
-        if max(a, b, c, d) > MIN_MIXTURE_WEIGHT:
-            for k in range(len(into)):
-                into[k] += (a * law[m, k] + b * law[m + 1, k]) + (c * law[m + 2, k] + d * law[m + 3, k])
-
-
-# The exact law of a noisy count, given how many trips were to be expected.
-#
-# A count n is Poisson about a mean λ, and λ itself is drawn from a mixture: none at all with some probability, or else
-# about the expected value with a spread that may be heavy. On top comes the noise. With noise far wider
-# than a trip, counts are taken in steps of a fraction of its scale.
-
-
-MIXTURE_SHAPES = np.array([(empty, spread) for empty in TUNING.empty for spread in TUNING.spread])
+MIXTURE_SHAPES = np.array(
+    [(empty, spread) for empty in TUNING.zero_shares for spread in TUNING.log_mean_spreads]
+)
 MIN_PROBABILITY = 1e-300
 
 
@@ -188,8 +85,8 @@ class CountLikelihood:
     @cached_property
     def occurring(self) -> Floats:
         """Means × columns that occur: the probability of each noisy count; what is next to none is none."""
-        found = self.likelihood[:, self.used]
-        return np.where(found < MIN_PROBABILITY, 0.0, found)
+        probability = self.likelihood[:, self.used]
+        return np.where(probability < MIN_PROBABILITY, 0.0, probability)
 
     @property
     def variance(self) -> float:
@@ -207,14 +104,14 @@ class CountLikelihood:
 def count_likelihood(noisy: NDArray[Any], law: NoiseDistribution) -> CountLikelihood:
     """The tables for these noisy counts, whose noise has this law."""
     scale = float(law.scale)
-    step = max(1, int(scale // TUNING.fine))
-    deep = TUNING.deep * math.ceil(scale / step)
-    assert deep + TUNING.most_steps + 1 < 2**15
-    place = _in_steps(noisy, step, -deep, TUNING.most_steps + 1)
-    high = min(int(place.max()), TUNING.most_steps)
+    step = max(1, int(scale // TUNING.steps_per_scale))
+    deep = TUNING.max_negative_scales * math.ceil(scale / step)
+    assert deep + TUNING.max_steps + 1 < 2**15
+    place = _in_steps(noisy, step, -deep, TUNING.max_steps + 1)
+    high = min(int(place.max()), TUNING.max_steps)
     zero = max(0, -int(place.min()))
     top = max(8, high + 3 * math.ceil(scale / step) + 3)
-    means = quadrature_means(TUNING.least_mean, max(4.0, top * step), scale)
+    means = quadrature_means(TUNING.min_mean, max(4.0, top * step), scale)
     counts = _count_probabilities(means, zero, zero + top + 1, step)
     trips = np.concatenate([np.zeros(zero), step * np.arange(top + 1.0)])
     return CountLikelihood(
@@ -232,10 +129,10 @@ def count_likelihood(noisy: NDArray[Any], law: NoiseDistribution) -> CountLikeli
 @njit(cache=True, nogil=True)
 def _in_steps(noisy, step, least, most):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Noisy counts in whole steps, between these."""
-    made = np.empty(len(noisy), dtype=np.int16)
+    steps = np.empty(len(noisy), dtype=np.int16)
     for u in range(len(noisy)):
-        made[u] = min(max(np.rint(noisy[u] / step), least), most)
-    return made
+        steps[u] = min(max(np.rint(noisy[u] / step), least), most)
+    return steps
 
 
 def _count_probabilities(means: Floats, zero: int, columns: int, step: int) -> Floats:
@@ -251,10 +148,10 @@ def quadrature_means(least: float, most: float, scale: float) -> Floats:
     Poisson counts about neighbouring means overlap, or differ by less than the noise: else counts between two means would be
     drawn to one or the other.
     """
-    found = [0.0, least]
-    while found[-1] < most:
-        found.append(found[-1] + min(TUNING.mean_ratio * found[-1], max(math.sqrt(found[-1]), scale / 4)))
-    return np.array(found)
+    means = [0.0, least]
+    while means[-1] < most:
+        means.append(means[-1] + min(TUNING.max_mean_gap * means[-1], max(math.sqrt(means[-1]), scale / 4)))
+    return np.array(means)
 
 
 def lognormal_mixtures(means: Floats, expected: Floats, shapes: Floats = MIXTURE_SHAPES) -> Floats:
@@ -268,8 +165,8 @@ def lognormal_mixtures(means: Floats, expected: Floats, shapes: Floats = MIXTURE
     positive = np.ascontiguousarray(means[1:])
     below, near, far = normal_arguments(centre, np.log(centre), positive, np.log(positive), spread)
     near, far = ndtr(near, out=near), ndtr(far, out=far)
-    made: Floats = mixture_weights(below, near, far, centre, positive, np.diff(means), empty)
-    return made
+    weights: Floats = mixture_weights(below, near, far, centre, positive, np.diff(means), empty)
+    return weights
 
 
 def _poisson_probabilities(means: Floats, steps: Ints, step: int) -> Floats:
@@ -287,11 +184,120 @@ def _poisson_probabilities(means: Floats, steps: Ints, step: int) -> Floats:
         excess[:, 0] = means
         excess = np.column_stack([means + step, excess])
         law = np.maximum(np.diff(excess, n=2, axis=1) / step, 0.0)
-    made: Floats = law / np.maximum(law.sum(axis=1, keepdims=True), MIN_PROBABILITY)
-    return made
+    probability: Floats = law / np.maximum(law.sum(axis=1, keepdims=True), MIN_PROBABILITY)
+    return probability
 
 
-# The shape of counts: which share of the types is empty, and how the others' means spread; judged by noisy counts.
+# Log-normal means dealt to quadrature points so that means are kept. The part of a point is a second difference of expected excesses
+# E[(λ − a)⁺], as in the price of a call option; where these are large, of E[(a − λ)⁺]. Of each only those that are used are worked out.
+
+
+@njit(cache=True, nogil=True)
+def normal_arguments(centre, log_centre, positive, log_positive, spread):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """How many means are not above each centre, and where the normal law is wanted, all in one row: by mean, and half a spread further."""
+    rows, shapes = centre.shape
+    many = len(positive)
+    below = np.empty((rows, shapes), dtype=np.int64)
+    size = 0
+    for i in range(rows):
+        for s in range(shapes):
+            k = np.searchsorted(positive, centre[i, s], side="right")
+            below[i, s] = k
+            size += many + (1 if 0 < k < many else 0)
+    near, far = np.empty(size), np.empty(size)
+    at = 0
+    for i in range(rows):
+        for s in range(shapes):
+            k, half = below[i, s], spread[s] / 2
+            for j in range(k):
+                x = (log_centre[i, s] - log_positive[j]) / spread[s]
+                near[at], far[at] = -(x + half), -(x - half)
+                at += 1
+            for j in range(max(k - 1, 0) if k < many else many, many):
+                x = (log_centre[i, s] - log_positive[j]) / spread[s]
+                near[at], far[at] = x + half, x - half
+                at += 1
+    return below, near, far
+
+
+@njit(cache=True, nogil=True)
+def mixture_weights(below, near, far, centre, positive, step, empty):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """What each mean gets; `near` and `far` are now the values of the normal law, and `step` the gaps between means."""
+    rows, shapes = centre.shape
+    many = len(positive)
+    weights = np.empty((rows, shapes, many + 1))
+    at = 0
+    for i in range(rows):
+        for s in range(shapes):
+            k, c, filled = below[i, s], centre[i, s], 1 - empty[s]
+            slope, last = -1.0, 0.0  # minus the chance to lie above, on average between two means
+            for j in range(k):
+                under = positive[j] * far[at] - c * near[at]
+                now = (under - last) / step[j] - 1
+                weights[i, s, j] = max(now - slope, 0.0) * filled
+                slope, last = now, under
+                at += 1
+            last = c
+            if 0 < k < many:
+                last = c * near[at] - positive[k - 1] * far[at]
+                at += 1
+            for j in range(k, many):
+                over = c * near[at] - positive[j] * far[at]
+                now = (over - last) / step[j]
+                weights[i, s, j] = max(now - slope, 0.0) * filled
+                slope, last = now, over
+                at += 1
+            weights[i, s, many] = max(0.0 - slope, 0.0) * filled
+            weights[i, s, 0] += empty[s]
+    return weights
+
+
+@njit(cache=True, nogil=True)
+def mixture_probabilities(mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Mixtures × columns: the laws of all means, mixed.
+
+    A product of matrices, but each number is made in the same way wherever it stands, and nothing runs on threads of its own.
+    """
+    probability = np.zeros((len(mixed), law.shape[1]))
+    for i in range(len(mixed)):
+        _add_components(probability[i], mixed[i], law)
+    return probability
+
+
+@njit(cache=True, nogil=True)
+def mixture_log_likelihoods(mixed, law, often, tiny):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Of each mixture, the log-likelihood of what was seen so often in each column."""
+    here = np.flatnonzero(often)
+    part, times = np.empty((len(law), len(here))), np.empty(len(here))
+    for k in range(len(here)):
+        times[k] = often[here[k]]
+    for m in range(len(law)):
+        for k in range(len(here)):
+            part[m, k] = law[m, here[k]]
+    log_likelihood, chance = np.zeros(len(mixed)), np.empty(len(here))
+    for i in range(len(mixed)):
+        chance[:] = 0.0
+        _add_components(chance, mixed[i], part)
+        for k in range(len(here)):
+            log_likelihood[i] += times[k] * np.log(max(chance[k], tiny))
+    return log_likelihood
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_components(into, mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add up the laws of the means, as many times as they are mixed in, four at a time; what is next to none is left out."""
+    rest = len(mixed) % 4
+    for m in range(rest):
+        for k in range(len(into)):
+            into[k] += mixed[m] * law[m, k]
+    for m in range(rest, len(mixed), 4):
+        a, b, c, d = mixed[m], mixed[m + 1], mixed[m + 2], mixed[m + 3]
+        if max(a, b, c, d) > MIN_MIXTURE_WEIGHT:
+            for k in range(len(into)):
+                into[k] += (a * law[m, k] + b * law[m + 1, k]) + (c * law[m + 2, k] + d * law[m + 3, k])
+
+
+# The shape of counts: which share of the types is empty, and how the others' means spread; by marginal likelihood
 
 
 DROPPED_MANTISSA_BITS = 15  # binary places of a number of single precision that are left out: 8 are left
@@ -316,12 +322,12 @@ def _stratum_of_leaves(rate, many):  # type: ignore[no-untyped-def]  # noqa: ANN
         at = max(bits[u], least) >> DROPPED_MANTISSA_BITS
         sums[at, 0] += 1.0
         sums[at, 1] += rate[u]
-    before, held = 0.0, 0.0
+    leaves_before, trips_before = 0.0, 0.0
     for at in range(len(sums)):  # from here on those before each
         here, there = sums[at]
-        sums[at] = before, held
-        before, held = before + here, held + there
-    by_leaf, by_trip = 0.5 * many / len(rate), 0.5 * many / max(held, MIN_PROBABILITY)
+        sums[at] = leaves_before, trips_before
+        leaves_before, trips_before = leaves_before + here, trips_before + there
+    by_leaf, by_trip = 0.5 * many / len(rate), 0.5 * many / max(trips_before, MIN_PROBABILITY)
     group, used = np.empty(len(rate), dtype=np.uint8), np.zeros(many, dtype=np.uint8)
     for u in range(len(rate)):
         at = max(bits[u], least) >> DROPPED_MANTISSA_BITS
@@ -345,12 +351,12 @@ def observed_columns(column: NDArray[Any], group: Ints, columns: int) -> list[tu
 @njit(cache=True, nogil=True)
 def stratum_sums(group, rate, noisy, groups):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """By group, the number of leaves, and the sums of their rates and of their noisy counts."""
-    made = np.zeros((3, groups))
+    sums = np.zeros((3, groups))
     for u in range(len(group)):
-        made[0, group[u]] += 1.0
-        made[1, group[u]] += rate[u]
-        made[2, group[u]] += noisy[u]
-    return made
+        sums[0, group[u]] += 1.0
+        sums[1, group[u]] += rate[u]
+        sums[2, group[u]] += noisy[u]
+    return sums
 
 
 @njit(cache=True, nogil=True)
@@ -372,45 +378,51 @@ def shape_log_evidence(
         mixed = table.mixtures(mean[g : g + 1], shapes)[0]
         return mixture_log_likelihoods(mixed, law, often[g], MIN_PROBABILITY), mixed
 
-    found = map_items(group, range(len(mean)), leaves)
-    return np.array([fit for fit, _ in found]), np.array([mixed for _, mixed in found])
+    by_group = map_items(group, range(len(mean)), leaves)
+    return np.array([fit for fit, _ in by_group]), np.array([mixed for _, mixed in by_group])
 
 
 def shape_penalty(shapes: Floats = MIXTURE_SHAPES) -> Floats:
-    """What a shape has to be better by, in nats: without evidence counts are Poisson."""
-    made: Floats = -TUNING.empty_cost * (shapes[:, 0] > 0) - TUNING.spread_cost * shapes[:, 1]
-    return made
+    """The log prior of each shape, in nats: without evidence counts are Poisson."""
+    penalty: Floats = (
+        -TUNING.zero_inflation_penalty * (shapes[:, 0] > 0) - TUNING.spread_penalty * shapes[:, 1]
+    )
+    return penalty
 
 
 def shape_posterior(fit: Floats, shapes: Floats = MIXTURE_SHAPES) -> Floats:
-    """Strata × shapes: the belief in each, by the evidence of the stratum, of those near it, and of all others in part."""
+    """Strata × shapes: posterior weights, by the evidence of the stratum, of those near it, and of all others in part."""
     near = np.exp(-np.abs(np.subtract.outer(np.arange(len(fit)), np.arange(len(fit)))))
-    told = near @ fit + TUNING.pooled * (fit.sum(axis=0) - fit) + shape_penalty(shapes)
-    told -= told.max(axis=1, keepdims=True)
-    weight = np.where(told > -TUNING.near, np.exp(told), 0.0)
-    made: Floats = weight / weight.sum(axis=1, keepdims=True)
-    return made
+    evidence = near @ fit + TUNING.pooled_evidence_share * (fit.sum(axis=0) - fit) + shape_penalty(shapes)
+    evidence -= evidence.max(axis=1, keepdims=True)
+    weight = np.where(evidence > -TUNING.shape_window, np.exp(evidence), 0.0)
+    posterior: Floats = weight / weight.sum(axis=1, keepdims=True)
+    return posterior
 
 
 def most_likely_shape(table: CountLikelihood, rate: Singles) -> tuple[float, float]:
     group = rate_strata(rate, TUNING.shape_strata)
     groups = int(group.max()) + 1
-    many, sums, _ = stratum_sums(group, rate, rate, groups)
+    many, rates, _ = stratum_sums(group, rate, rate, groups)
     often = column_counts(group, table.place, groups, len(table.used))
-    found = shape_log_evidence(table, sums / many, often, len(rate))[0]
-    empty, spread = MIXTURE_SHAPES[int(np.argmax(found.sum(axis=0) + shape_penalty()))]
+    evidence = shape_log_evidence(table, rates / many, often, len(rate))[0]
+    empty, spread = MIXTURE_SHAPES[int(np.argmax(evidence.sum(axis=0) + shape_penalty()))]
     return float(empty), float(spread)
 
 
-# Each leaf's own answer: the expected count and its variance, given the noisy count and what was to be expected.
+# The posterior of each leaf
 
 
 LEVER_RATIO = 1.1  # by which rates are multiplied to see how expected counts follow them
 
 
+# One record for each stratum and noisy count that occurs: the posterior that all such leaves share.
+POSTERIOR_MOMENTS = np.dtype([(name, np.float64) for name in ("mean", "variance", "lever")], align=True)
+
+
 @dataclass(frozen=True, eq=False)
 class LeafPosterior:
-    """Posterior mean and variance of each leaf, and its lever: the slope of the mean in the logarithm of its rate."""
+    """Posterior mean and variance of each leaf, and its lever: the slope of the mean in the logarithm of its rate (a semi-elasticity)."""
 
     mean: Floats
     variance: Floats
@@ -419,17 +431,17 @@ class LeafPosterior:
 
 @dataclass(frozen=True, eq=False)
 class LeafPrior:
-    """The law of each leaf's count before its own noisy count is looked at: the same for all leaves of a stratum."""
+    """The prior of each leaf's mean, before its own noisy count is looked at: the same for all leaves of a stratum."""
 
     table: CountLikelihood
     group: NDArray[np.uint8]  # the stratum of each leaf
     often: Ints  # strata × columns that occur: how often
     prior: Floats  # strata × means
-    more: Floats  # the same, for rates that are larger by LEVER
+    more: Floats  # the same, for rates that are `LEVER_RATIO` times as large
 
     def expected(self, noisy: NDArray[Any]) -> LeafPosterior:
-        """Given its noisy count, what is to be expected of each leaf."""
-        answers = np.zeros((*self.often.shape, 3))  # strata × columns
+        """The posterior mean, variance and lever of each leaf, by Bayes' theorem on the table of its stratum."""
+        answers = np.zeros(self.often.shape, dtype=POSTERIOR_MOMENTS)  # strata × columns
         moments = [moment[:, self.table.used] for moment in self.table.moments]
 
         def answer(s: int) -> None:
@@ -437,33 +449,34 @@ class LeafPrior:
             law = self.table.occurring[:, here], *(moment[:, here] for moment in moments)
             mean, variance = _posterior_moments(self.prior[s], *law)
             lever = (_posterior_moments(self.more[s], *law)[0] - mean) / math.log(LEVER_RATIO)
-            answers[s, here] = np.stack([mean, variance, np.maximum(lever, 0.0)], axis=1)
+            answers["mean"][s, here], answers["variance"][s, here] = mean, variance
+            answers["lever"][s, here] = np.maximum(lever, 0.0)
 
         map_items(answer, range(len(self.often)), len(noisy))
-        table, made = self.table, [np.empty(len(noisy)) for _ in range(3)]
-        leaves = self.group, table.place, noisy, table.capped, table.variance, TUNING.certain
-        map_parts(lambda begin, end: _look_up(*made, answers, *leaves, begin, end), len(noisy))
-        return LeafPosterior(*made)
+        table, moments_of_leaf = self.table, [np.empty(len(noisy)) for _ in range(3)]
+        leaves = self.group, table.place, noisy, table.capped, table.variance, TUNING.min_variance
+        map_parts(lambda begin, end: _look_up(*moments_of_leaf, answers, *leaves, begin, end), len(noisy))
+        return LeafPosterior(*moments_of_leaf)
 
     def drawn(self, noisy: NDArray[Any], rng: np.random.Generator) -> Floats:
-        """Given its noisy count, a count of each leaf as it may be, in trips."""
+        """A posterior draw of each leaf's count, in trips."""
         table, columns = self.table, self.table.counts.shape[1]
         laws = self.prior @ table.counts[:, table.zero :]  # strata × counts, of the count without noise
         alone = np.zeros((1, 2 * columns + 1))
         alone[0, columns] = 1.0
         noise = table.noise.blurred(alone, table.step)[0]
-        made = np.empty(len(self.group))
+        draw = np.empty(len(self.group))
         counts = np.arange(laws.shape[1])
         for here, stratum, column in _distinct_pairs(self.group, table.column, columns):
             seen_at = column - table.zero  # in steps
             likely = np.cumsum(laws[stratum] * noise[columns + seen_at - counts])
-            found = np.searchsorted(likely, rng.random(len(here)) * likely[-1], side="right")
-            found = (
-                np.minimum(found, len(counts) - 1) if likely[-1] > 0 else np.full(len(here), max(seen_at, 0))
+            steps = np.searchsorted(likely, rng.random(len(here)) * likely[-1], side="right")
+            steps = (
+                np.minimum(steps, len(counts) - 1) if likely[-1] > 0 else np.full(len(here), max(seen_at, 0))
             )
-            made[here] = table.step * found
-        np.copyto(made, np.maximum(noisy, 0.0), where=table.capped)
-        return made
+            draw[here] = table.step * steps
+        np.copyto(draw, np.maximum(noisy, 0.0), where=table.capped)
+        return draw
 
 
 def _distinct_pairs(
@@ -489,8 +502,10 @@ def leaf_prior(
 
     def more(s: int) -> Floats:
         """As the prior, for larger rates."""
-        made: Floats = weight[s] @ table.mixtures(LEVER_RATIO * expected[s : s + 1], shapes)[0]
-        return made
+        prior_of_larger_rates: Floats = (
+            weight[s] @ table.mixtures(LEVER_RATIO * expected[s : s + 1], shapes)[0]
+        )
+        return prior_of_larger_rates
 
     prior = np.einsum("sk,skm->sm", weight, mixed)
     return LeafPrior(table, group, often, prior, np.array(map_items(more, range(len(fit)), len(noisy))))
@@ -500,9 +515,9 @@ def leaf_prior(
 def _look_up(mean, spread, lever, answers, group, place, noisy, capped, variance, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's answer; beyond the tables a noisy count and its variance stand for themselves."""
     for u in range(begin, end):
-        s, k = group[u], place[u]
-        mean[u], lever[u] = answers[s, k, 0], answers[s, k, 2]
-        spread[u] = max(answers[s, k, 1], least)
+        answer = answers[group[u], place[u]]
+        mean[u], lever[u] = answer.mean, answer.lever
+        spread[u] = max(answer.variance, least)
         if capped[u]:
             mean[u], spread[u] = noisy[u], max(variance, least)
 
@@ -517,19 +532,26 @@ def _posterior_moments(prior: Floats, law: Floats, first: Floats, second: Floats
 def _calibrated_means(
     noisy: NDArray[Any], rate: NDArray[Any], group: NDArray[Any], variance: float
 ) -> Floats:
-    """The mean of each stratum: as expected, or drawn to what its noisy counts say where these differ for sure."""
-    sums: Floats = stratum_sums(group, rate, noisy, int(group.max()) + 1)
-    many, told = sums[0], sums[2] / sums[0]
-    wanted: Floats = np.maximum(sums[1] / many, MIN_PROBABILITY)
+    """The mean of each stratum: the synthetic estimate (by the rates), drawn to the direct one (by noisy counts) where these differ for sure.
+
+    The composite estimator of small areas (Fay and Herriot 1979), its variance component by moments.
+    """
+    many, rates, counts = stratum_sums(group, rate, noisy, int(group.max()) + 1)
+    direct: Floats = counts / many
+    synthetic: Floats = np.maximum(rates / many, MIN_PROBABILITY)
     chance: Floats = variance / many
-    lever = wanted**2 / ((TUNING.drift * wanted) ** 2 + chance) ** 2
-    scale = (lever * wanted**2).sum()
+    lever = synthetic**2 / ((TUNING.rate_relative_error * synthetic) ** 2 + chance) ** 2
+    scale = (lever * synthetic**2).sum()
     if not scale > 0:
-        return wanted
-    off = float((lever * ((told - wanted) ** 2 - chance)).sum() / scale)
-    doubt = float(np.sqrt((lever**2 * 2 * chance**2).sum()) / scale)
-    off = min(off, 1.0) if off > TUNING.stratum_sure * doubt else 0.0
-    believed = np.where(many < TUNING.fewest_leaves, 0.0, off * wanted**2 / (off * wanted**2 + chance))
-    made: Floats = np.maximum(wanted + believed * (told - wanted), 1e-3 * wanted)
-    made *= (many @ wanted) / (many @ made)  # the total is known better from all answers together
-    return made
+        return synthetic
+    off = float((lever * ((direct - synthetic) ** 2 - chance)).sum() / scale)
+    standard_error = float(np.sqrt((lever**2 * 2 * chance**2).sum()) / scale)
+    off = min(off, 1.0) if off > TUNING.min_stratum_z * standard_error else 0.0
+    believed = np.where(
+        many < TUNING.min_stratum_leaves, 0.0, off * synthetic**2 / (off * synthetic**2 + chance)
+    )
+    calibrated: Floats = np.maximum(synthetic + believed * (direct - synthetic), 1e-3 * synthetic)
+    calibrated *= (many @ synthetic) / (
+        many @ calibrated
+    )  # the total is known better from all answers together
+    return calibrated

@@ -1,4 +1,8 @@
-"""The margins that leaves are predicted from: sums over many types, of noisy leaves and of what was measured."""
+"""Margins: groupings of the leaves, as in a contingency table, and what measured features say about their sums.
+
+`margins` lists those that could say something about a leaf, with the generalised least-squares combination of all features that refine
+them (best linear unbiased, as their noise is independent). `rate_model` gives them factors, `benchmarking` holds posterior means to them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ class Margin:
     by: tuple[str, ...]
     size: int
     element: NDArray[np.int32]  # of each leaf
-    known: Floats  # the sums, from measured features
+    measured: Floats  # the sums, by the measured features
     precision: Floats  # of these; 0 where nothing was measured
     power: Floats  # the noise's law is exp(−(|z|/width)^power): 1 is Laplace's, 2 the normal one of many added up
     width: Floats  # for a variance of 1
@@ -66,15 +70,15 @@ def margins(
     useful = [(by, p) for by, p in partitions if p.size * TUNING.fewest_types <= universe.size]
     grouped_by = {name for m in measured for name in features.features[m.feature].by}
 
-    def margin(found: tuple[tuple[str, ...], Partition]) -> Margin:
-        by, partition = found
-        told = measured_margin_sums(partition.of_every_type(), partition.size, measured, inside, moves)
-        asked = bool((told.alone > 0.5).all())
-        law = generalized_normal(told.tails)
-        known = told.value, told.precision, *law, told.moves
-        nothing = not told.precision.any()  # of the largest margins, mostly: then one number stands for all
+    def margin(grouping: tuple[tuple[str, ...], Partition]) -> Margin:
+        by, partition = grouping
+        sums = measured_margin_sums(partition.of_every_type(), partition.size, measured, inside, moves)
+        asked = bool((sums.alone > 0.5).all())
+        law = generalized_normal(sums.tails)
+        columns = sums.value, sums.precision, *law, sums.moves
+        nothing = not sums.precision.any()  # of the largest margins, mostly: then one number stands for all
         value, precision, power, width, moved = (
-            np.broadcast_to(part[0], part.shape) if nothing else part for part in known
+            np.broadcast_to(part[0], part.shape) if nothing else part for part in columns
         )
         none = np.empty(0, dtype=np.int32)
         rank = _priority(universe, grouped_by, by)
@@ -121,12 +125,12 @@ def candidate_groupings(universe: Universe) -> list[tuple[str, ...]]:
         if name in dimensions or (key not in seen and len(first) > 1):
             choices[attribute.of[0]].append(name)
         seen.add(key)
-    made = [tuple(c for c in chosen if c is not None) for chosen in itertools.product(*choices.values())]
-    made = [by for by in made if by != tuple(dimensions)]
+    groupings = [tuple(c for c in chosen if c is not None) for chosen in itertools.product(*choices.values())]
+    groupings = [by for by in groupings if by != tuple(dimensions)]
     for attribute in several:
         others = [d for d in dimensions if d not in attribute.of]
-        made += [(attribute.name,), *((attribute.name, other) for other in others)]
-    return made
+        groupings += [(attribute.name,), *((attribute.name, other) for other in others)]
+    return groupings
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,19 +151,19 @@ def measured_margin_sums(
     inside: Mapping[str, Ints],
     moves: Mapping[str, Floats] = MappingProxyType({}),
 ) -> MeasuredMarginSums:
-    """Sums of the measured features that refine the margin, combined by inverse variance."""
+    """Sums of the measured features that refine the margin, combined by inverse variance (generalised least squares)."""
     total, precision, fourth, tails, moved = np.zeros((5, size))
     for m in measured:
-        held = np.full(len(m.values), -1, dtype=np.int64)
-        if m.elements is not None or not _refines(inside[m.feature], element, held):
+        coarse = np.full(len(m.values), -1, dtype=np.int64)
+        if m.elements is not None or not _refines(inside[m.feature], element, coarse):
             continue
         assert m.variance is not None
-        variance = bincount(held, m.variance, size)
-        total += bincount(held, m.values.astype(float), size) / variance
+        variance = bincount(coarse, m.variance, size)
+        total += bincount(coarse, m.values.astype(float), size) / variance
         if m.feature in moves:
-            moved += bincount(held, moves[m.feature], size) / variance
+            moved += bincount(coarse, moves[m.feature], size) / variance
         precision += 1.0 / variance
-        one = bincount(held, m.variance**2, size) / variance**2 / variance**2
+        one = bincount(coarse, m.variance**2, size) / variance**2 / variance**2
         fourth += one
         tails += one if m.noise is None else m.noise.excess_kurtosis / LAPLACE_EXCESS_KURTOSIS * one
     sure, square = np.maximum(precision, 1e-300), np.maximum(precision**2, 1e-300)
@@ -168,19 +172,22 @@ def measured_margin_sums(
 
 
 @njit(cache=True, nogil=True)
-def _refines(fine, coarse, held):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Does each fine element lie in one coarse element; `held` is filled with which."""
+def _refines(fine, coarse, coarse_of_fine):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Does each fine element lie in one coarse element; `coarse_of_fine` is filled with which."""
     for u in range(len(fine)):
-        if held[fine[u]] != coarse[u]:
-            if held[fine[u]] >= 0:
+        if coarse_of_fine[fine[u]] != coarse[u]:
+            if coarse_of_fine[fine[u]] >= 0:
                 return False
-            held[fine[u]] = coarse[u]
+            coarse_of_fine[fine[u]] = coarse[u]
     return True
 
 
 def generalized_normal(tails: Floats) -> tuple[Floats, Floats]:
-    """The power and the width of a law with such tails: 1 is the kurtosis of Laplace noise, 0 that of the normal law."""
+    """The power and the width of a generalised normal law with such tails: 1 is the kurtosis of Laplace noise, 0 that of the normal law.
+
+    Equals matching `scipy.stats.gennorm(power).stats("k")`; the width is the scale at which its variance is 1 (Nadarajah 2005).
+    """
     power = np.linspace(1.0, 2.0, 101)
     beyond = np.exp(gammaln(5 / power) + gammaln(1 / power) - 2 * gammaln(3 / power)) - 3.0
-    found = np.interp(LAPLACE_EXCESS_KURTOSIS * tails, beyond[::-1], power[::-1])
-    return found, np.exp(0.5 * (gammaln(1 / found) - gammaln(3 / found)))
+    fitted = np.interp(LAPLACE_EXCESS_KURTOSIS * tails, beyond[::-1], power[::-1])
+    return fitted, np.exp(0.5 * (gammaln(1 / fitted) - gammaln(3 / fitted)))

@@ -9,31 +9,31 @@ from threading import Thread
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 MIN_LEAVES_FOR_THREADS = 2**14  # leaves from which threads are worth their start
 MAX_THREADS = 4
 LEAF_PARTS = 4  # of the leaves, for work that goes by them
 
 
-def map_items(work: Callable[[Item], Made], items: Iterable[Item], leaves: int) -> list[Made]:
+def map_items(work: Callable[[Item], Result], items: Iterable[Item], leaves: int) -> list[Result]:
     """The work on each item, in their order; on threads where there are leaves enough.
 
     The calling thread does its share. Once something fails, or the user interrupts, no further item is begun.
     """
-    given = list(items)
-    threads = min(MAX_THREADS, os.cpu_count() or 1, len(given)) if leaves >= MIN_LEAVES_FOR_THREADS else 1
+    tasks = list(items)
+    threads = min(MAX_THREADS, os.cpu_count() or 1, len(tasks)) if leaves >= MIN_LEAVES_FOR_THREADS else 1
     if threads <= 1:
-        return [work(item) for item in given]
-    made: list[Any] = [None] * len(given)
+        return [work(item) for item in tasks]
+    results: list[Any] = [None] * len(tasks)
     waiting, failed = SimpleQueue[int](), list[BaseException]()
-    for place in range(len(given)):
+    for place in range(len(tasks)):
         waiting.put(place)
 
     def run() -> None:
         try:
             while not failed and (place := _next_or_none(waiting)) is not None:
-                made[place] = work(given[place])
+                results[place] = work(tasks[place])
         except BaseException as wrong:  # noqa: BLE001 - raised again by the calling thread
             failed.append(wrong)
 
@@ -45,10 +45,10 @@ def map_items(work: Callable[[Item], Made], items: Iterable[Item], leaves: int) 
         other.join()
     if failed:
         raise failed[0]
-    return made
+    return results
 
 
-def map_parts(work: Callable[[int, int], Made], leaves: int) -> list[Made]:
+def map_parts(work: Callable[[int, int], Result], leaves: int) -> list[Result]:
     """The work on the leaves from one place to another, by parts that are the same whatever the threads."""
     edges = [leaves * part // LEAF_PARTS for part in range(LEAF_PARTS + 1)]
     return map_items(lambda part: work(edges[part], edges[part + 1]), range(LEAF_PARTS), leaves)

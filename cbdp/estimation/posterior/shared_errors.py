@@ -1,4 +1,4 @@
-"""Errors that leaves share, and what measured sums say about them.
+"""Shared errors of leaves as random effects, predicted by BLUP: step 8 of docs/explanation/estimator.md.
 
 Expected counts are products of factors. A factor that is off by a per cent moves every leaf that it was applied to, so a
 sum of leaves is off by far more than independent errors would be. The model: every element of every measured feature has an
@@ -14,8 +14,8 @@ variance at which it is best to weigh M against c. The excess of H over g is ave
 orders of magnitude, within groups of elements of about the same g. Rates are taken to be right but for a factor of three or so, unless the
 sums of a group prove that they are not.
 
-Then the effects are estimated from all tables together (best linear prediction, repeated until sums are met as they
-should be), and leaves are moved by them. What is left are independent errors, which the program can weigh.
+Then the effects are predicted from all tables together by their best linear unbiased prediction (Henderson 1975, Robinson 1991), repeated until
+sums are met as they should be, and leaves are moved by them. What is left are independent errors, which the program can weigh.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp_solvers.problem import bincount
 
-_EXCESS_GRID = np.concatenate([[0.0], np.logspace(*TUNING.shared_range, TUNING.shared_steps)])
+_EXCESS_GRID = np.concatenate([[0.0], np.logspace(*TUNING.log10_excess_range, TUNING.excess_grid_size)])
 _EXCESS_PRIOR = np.concatenate([[1.0], _EXCESS_GRID[1:] ** -1 / np.sum(_EXCESS_GRID[1:] ** -1)]) / 2
 
 
@@ -48,22 +48,22 @@ class FeatureSums:
 
     name: str
     element: Any  # of each cell
-    told: Floats
-    noise: Floats  # its variance
-    tails: float  # its excess kurtosis
-    moved: Floats  # by how many deviations each count is moved to see what follows it
+    measured: Floats
+    noise_variance: Floats
+    noise_excess_kurtosis: float
+    probe: Floats  # by how many deviations each count is moved to see what follows it
 
     def of(self, by_cell: Floats) -> Floats:
-        return bincount(self.element, by_cell, len(self.told))
+        return bincount(self.element, by_cell, len(self.measured))
 
 
 @dataclass(frozen=True, eq=False)
 class RandomEffects:
-    """How much the leaves of each element of a feature are off together."""
+    """The random effects of one feature: how much the leaves of each of its elements are off together."""
 
     sums: FeatureSums
-    spread: Floats  # τ², the variance of an effect
-    whole: Floats  # the variance of the leaves' sum, all effects included
+    effect_variance: Floats  # τ²
+    total_variance: Floats  # the variance of the leaves' sum, all effects included
 
 
 def measured_sums(features: FeatureDag, measurements: Iterable[Measurement]) -> list[FeatureSums]:
@@ -80,7 +80,7 @@ def measured_sums(features: FeatureDag, measurements: Iterable[Measurement]) -> 
             m.feature,
             features.cells.element_of_cell[m.feature],
             m.values.astype(float),
-            np.maximum(m.variance, TUNING.certain),
+            np.maximum(m.variance, TUNING.min_variance),
             LAPLACE_EXCESS_KURTOSIS if m.noise is None else m.noise.excess_kurtosis,
             _probe_moves(features, m.feature, names),
         )
@@ -91,19 +91,19 @@ def measured_sums(features: FeatureDag, measurements: Iterable[Measurement]) -> 
 def _probe_moves(features: FeatureDag, name: str, measured: Sequence[str]) -> Floats:
     """Up or down by one, at random but always the same; what coarser features would see of it is taken out."""
     rng = np.random.default_rng(features.size(name))
-    made = rng.choice([-1.0, 1.0], features.size(name))
+    signs = rng.choice([-1.0, 1.0], features.size(name))
     for coarser in measured:
         if coarser != name and features.graph.has_edge(name, coarser):
             inside = features.map_elements(name, coarser)
             many = np.bincount(inside, minlength=features.size(coarser))[inside]
-            mean = bincount(inside, made, features.size(coarser))[inside] / many
-            made = np.where(many > 1, made - mean, made)
-    return made
+            mean = bincount(inside, signs, features.size(coarser))[inside] / many
+            signs = np.where(many > 1, signs - mean, signs)
+    return signs
 
 
 def probe_moves(sums: Iterable[FeatureSums]) -> dict[str, Floats]:
     """By how much each table is moved, to see what follows it."""
-    return {s.name: TUNING.moved * np.sqrt(s.noise) * s.moved for s in sums}
+    return {s.name: TUNING.probe_deviations * np.sqrt(s.noise_variance) * s.probe for s in sums}
 
 
 def probed_tables(measurements: Iterable[Measurement], sums: Iterable[FeatureSums]) -> list[Measurement]:
@@ -116,72 +116,77 @@ def subtract_shared_errors(
     sums: Sequence[FeatureSums],
     cell: Any,
     cells: int,
-    found: LeafPosterior,
+    posterior: LeafPosterior,
     follows: Floats,
     *,
-    again: bool = False,
+    refit: bool = False,
 ) -> LeafPosterior:
-    """The leaves, moved by the errors that they are found to share.
+    """The leaves, moved by the BLUP of the errors that they share.
 
     `follows` is by how much means change with moved tables (`probe_moves`). Leaves may also stand for all other types of a cell together.
-    `again`: if sums prove that rates are off by more than they may be, once more from the leaves that were moved: how a sum
+    `refit`: if sums prove that rates are off by more than they may be, once more from the leaves that were moved: how a sum
     follows its effects was worked out where it no longer is.
     """
-    leaves = cell, found.mean, found.variance, found.lever
+    leaves = cell, posterior.mean, posterior.variance, posterior.lever  # as the compiled loops take them
     off = np.zeros(cells)
-    mean, own, lever = _moved_sums(leaves, off)
-    effects = _random_effects(sums, mean, own, lever, bincount(cell, follows, cells))
-    price = np.zeros(sum(len(e.spread) for e in effects))
-    for turn in range(TUNING.shared_turns):
-        predicted, price = _blup(effects, mean, own, lever, off, price)
+    mean, variance, lever = _moved_sums(leaves, off)
+    effects = _random_effects(sums, mean, variance, lever, bincount(cell, follows, cells))
+    price = np.zeros(sum(len(e.effect_variance) for e in effects))
+    for turn in range(TUNING.blup_iterations):
+        predicted, price = _blup(effects, mean, variance, lever, off, price)
         step = predicted - off
         off = np.clip(
-            off + (step if turn < TUNING.shared_turns // 2 else step / 2), -TUNING.most_off, TUNING.most_off
+            off + (step if turn < TUNING.blup_iterations // 2 else step / 2),
+            -TUNING.max_offset,
+            TUNING.max_offset,
         )
-        if np.abs(step).max(initial=0.0) < TUNING.shared_near:
+        if np.abs(step).max(initial=0.0) < TUNING.blup_tolerance:
             break
-        mean, own, lever = _moved_sums(leaves, off)
-    made = [np.empty(len(found.mean)) for _ in range(2)]
+        mean, variance, lever = _moved_sums(leaves, off)
+    columns = [np.empty(len(posterior.mean)) for _ in range(2)]
     map_parts(
-        lambda begin, end: _apply_offsets(*made, *leaves, off, TUNING.certain, begin, end), len(found.mean)
+        lambda begin, end: _apply_offsets(*columns, *leaves, off, TUNING.min_variance, begin, end),
+        len(posterior.mean),
     )
-    moved = replace(found, mean=made[0], variance=made[1])
-    if not again or all((e.spread <= TUNING.most_spread).all() for e in effects):
+    moved = replace(posterior, mean=columns[0], variance=columns[1])
+    if not refit or all((e.effect_variance <= TUNING.max_effect_variance).all() for e in effects):
         return moved
-    lever = np.minimum(found.lever * moved.mean / np.maximum(found.mean, TUNING.certain), moved.mean)
+    lever = np.minimum(
+        posterior.lever * moved.mean / np.maximum(posterior.mean, TUNING.min_variance), moved.mean
+    )
     return subtract_shared_errors(sums, cell, cells, replace(moved, lever=lever), follows)
 
 
 def _moved_sums(leaves: tuple[Any, ...], off: Floats) -> Floats:
     """By cell, the sums of the leaves' means, variances and levers, if they are off by so much."""
     parts: list[Floats] = map_parts(
-        lambda begin, end: _partial_sums(*leaves, off, TUNING.certain, begin, end), len(leaves[0])
+        lambda begin, end: _partial_sums(*leaves, off, TUNING.min_variance, begin, end), len(leaves[0])
     )
     return reduce(np.add, parts)
 
 
 @njit(cache=True, nogil=True)
-def _partial_sums(cell, mean, variance, lever, off, certain, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _partial_sums(cell, mean, variance, lever, off, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The same of some leaves."""
-    made = np.zeros((3, len(off)))
+    sums = np.zeros((3, len(off)))
     for u in range(begin, end):
         k = cell[u]
-        first = max(mean[u], certain)
+        first = max(mean[u], least)
         times, slope = clipped_multiplier(lever[u] / first * off[k])
-        made[0, k] += first * times
-        made[1, k] += max(variance[u] * slope, certain)
-        made[2, k] += lever[u] * slope
-    return made
+        sums[0, k] += first * times
+        sums[1, k] += max(variance[u] * slope, least)
+        sums[2, k] += lever[u] * slope
+    return sums
 
 
 @njit(cache=True, nogil=True)
-def _apply_offsets(moved, spread, cell, mean, variance, lever, off, certain, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _apply_offsets(moved, spread, cell, mean, variance, lever, off, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's mean and variance, if it is off by so much."""
     for u in range(begin, end):
-        first = max(mean[u], certain)
+        first = max(mean[u], least)
         times, slope = clipped_multiplier(lever[u] / first * off[cell[u]])
         moved[u] = first * times
-        spread[u] = max(variance[u] * slope, certain)
+        spread[u] = max(variance[u] * slope, least)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -193,48 +198,53 @@ def clipped_multiplier(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
     return times, times * times
 
 
-# How large the effects are
+# Variance components
 
 
 def _random_effects(
-    sums: Sequence[FeatureSums], mean: Floats, own: Floats, lever: Floats, follows: Floats
+    sums: Sequence[FeatureSums], mean: Floats, variance: Floats, lever: Floats, follows: Floats
 ) -> list[RandomEffects]:
     """Of every feature, fine ones first: what finer effects explain is not explained again. All arguments are by cell."""
-    made: list[RandomEffects] = []
+    effects: list[RandomEffects] = []
     for s in sums:
-        claimed = reduce(np.add, (_induced_variance(e, s, lever) for e in made), s.of(own))
+        claimed = reduce(np.add, (_induced_variance(e, s, lever) for e in effects), s.of(variance))
         changed, sum_of_means = s.of(follows), s.of(mean)
         group = _merged_groups(_groups_by_variance(claimed), s, sum_of_means, changed)
-        missed = (s.told - sum_of_means) ** 2 / (1 - _noise_in_sums(group, s, changed))
+        missed = (s.measured - sum_of_means) ** 2 / (1 - _noise_in_sums(group, s, changed))
         expected, least = _excess_variance(group, missed, claimed, s)[:, group] * claimed
-        held = np.maximum(s.of(lever), TUNING.certain) ** 2
-        spread = np.minimum(expected / held, np.maximum(least / held, TUNING.most_spread))
-        made.append(RandomEffects(s, spread, claimed + spread * held))
-    return made
+        lever_squared = np.maximum(s.of(lever), TUNING.min_variance) ** 2
+        spread = np.minimum(
+            expected / lever_squared, np.maximum(least / lever_squared, TUNING.max_effect_variance)
+        )
+        effects.append(RandomEffects(s, spread, claimed + spread * lever_squared))
+    return effects
 
 
 def _noise_in_sums(group: Ints, s: FeatureSums, change: Floats) -> Floats:
-    """How much of the noise of a count is in its leaves' sum: the mean of its group, by what changed with moved counts."""
+    """How much of the noise of a count is in its leaves' sum: the mean of its group, by what changed with moved counts.
+
+    A covariance penalty by perturbed data (Ye 1998, Efron 2004): sums that follow their own noise miss it by less than they err.
+    """
     size = int(group.max()) + 1
-    along = bincount(group, s.moved * change / (TUNING.moved * np.sqrt(s.noise)), size)
+    along = bincount(group, s.probe * change / (TUNING.probe_deviations * np.sqrt(s.noise_variance)), size)
     part = np.clip(
-        along / np.maximum(bincount(group, s.moved**2, size), MIN_PROBABILITY), 0.0, TUNING.most_followed
+        along / np.maximum(bincount(group, s.probe**2, size), MIN_PROBABILITY), 0.0, TUNING.max_followed_share
     )
-    sure = np.bincount(group) / (np.bincount(group) + TUNING.shared_group)  # a few counts tell little
-    return (sure * part + (1 - sure) * TUNING.usually_followed)[group]
+    sure = np.bincount(group) / (np.bincount(group) + TUNING.effect_group_size)  # a few counts tell little
+    return (sure * part + (1 - sure) * TUNING.default_followed_share)[group]
 
 
 def _induced_variance(effects: RandomEffects, to: FeatureSums, lever: Floats) -> Floats:
     """The variance that the effects of one feature give the sums of another."""
-    size = len(effects.spread)
+    size = len(effects.effect_variance)
     pair, which = np.unique(to.element.astype(np.int64) * size + effects.sums.element, return_inverse=True)
     common = bincount(which.reshape(-1), lever, len(pair))
-    return bincount(pair // size, effects.spread[pair % size] * common**2, len(to.told))
+    return bincount(pair // size, effects.effect_variance[pair % size] * common**2, len(to.measured))
 
 
 def _groups_by_variance(claimed: Floats) -> Ints:
     """Elements of about the same variance, in groups of some dozens or more."""
-    many = int(np.clip(len(claimed) // TUNING.shared_group, 1, TUNING.shared_groups))
+    many = int(np.clip(len(claimed) // TUNING.effect_group_size, 1, TUNING.max_effect_groups))
     group = np.empty(len(claimed), dtype=np.int64)
     group[np.argsort(claimed, kind="stable")] = np.arange(len(claimed)) * many // len(claimed)
     return group
@@ -249,11 +259,13 @@ def _merged_groups(group: Ints, s: FeatureSums, sum_of_means: Floats, changed: F
     """
     size = np.bincount(group)
     level = bincount(group, sum_of_means, len(size)) / size
-    own_noise = np.sqrt(bincount(group, _noise_in_sums(group, s, changed) ** 2 * s.noise, len(size)) / size)
+    own_noise = np.sqrt(
+        bincount(group, _noise_in_sums(group, s, changed) ** 2 * s.noise_variance, len(size)) / size
+    )
     merged = np.zeros(len(size), dtype=np.int64)
     first = 0  # of the groups that are merged
     for g in range(1, len(size)):
-        distinct = abs(level[g] - level[first]) > TUNING.groups_apart * max(own_noise[g], own_noise[first])
+        distinct = abs(level[g] - level[first]) > TUNING.min_group_z * max(own_noise[g], own_noise[first])
         merged[g] = merged[g - 1] + distinct
         first = g if distinct else first
     return merged[group]
@@ -261,54 +273,62 @@ def _merged_groups(group: Ints, s: FeatureSums, sum_of_means: Floats, changed: F
 
 def _excess_variance(group: Ints, missed: Floats, claimed: Floats, s: FeatureSums) -> Floats:
     """By group, by how many times the variance of sums exceeds what is claimed, given by how much they miss: expected, and at least."""
-    made = np.zeros((2, int(group.max()) + 1))
-    for g in range(made.shape[1]):
+    excess = np.zeros((2, int(group.max()) + 1))
+    for g in range(excess.shape[1]):
         here = np.flatnonzero(group == g)
         # squares of noise with heavy tails vary more than those of a normal law, so many of them tell less
-        weight = 1.0 if len(here) <= TUNING.shared_few else 2.0 / (2.0 + s.tails)
-        if len(here) > TUNING.shared_looked:
-            weight *= len(here) / TUNING.shared_looked
-            here = here[:: -(-len(here) // TUNING.shared_looked)]
-        whole = s.noise[here, None] + claimed[here, None] * (1 + _EXCESS_GRID)
+        weight = 1.0 if len(here) <= TUNING.max_normal_group_size else 2.0 / (2.0 + s.noise_excess_kurtosis)
+        if len(here) > TUNING.max_judged_elements:
+            weight *= len(here) / TUNING.max_judged_elements
+            here = here[:: -(-len(here) // TUNING.max_judged_elements)]
+        whole = s.noise_variance[here, None] + claimed[here, None] * (1 + _EXCESS_GRID)
         fit = np.log(_EXCESS_PRIOR) - weight / 2 * np.sum(np.log(whole) + missed[here, None] / whole, axis=0)
         belief = np.exp(fit - fit.max())
         belief /= belief.sum()
-        made[:, g] = (
+        excess[:, g] = (
             belief @ _EXCESS_GRID,
-            _EXCESS_GRID[np.searchsorted(np.cumsum(belief), TUNING.shared_proven)],
+            _EXCESS_GRID[np.searchsorted(np.cumsum(belief), TUNING.excess_tail_probability)],
         )
-    return made
+    return excess
 
 
-# What they are
+# Prediction
 
 
 def _blup(
-    effects: Sequence[RandomEffects], mean: Floats, own: Floats, lever: Floats, off: Floats, price: Floats
+    effects: Sequence[RandomEffects],
+    mean: Floats,
+    variance: Floats,
+    lever: Floats,
+    off: Floats,
+    price: Floats,
 ) -> tuple[Floats, Floats]:
-    """By cell, the best linear prediction of the sum of its effects from how far all sums miss what was measured.
+    """By cell, the best linear unbiased prediction of the sum of its effects, from how far all sums miss what was measured.
+
+    Conjugate gradients on Henderson's equations, preconditioned by the diagonal; `price` are their duals, one for each element.
 
     `off` is the prediction that `mean` is bent by already, and `price` the solution of the system that led to it.
     """
     if not effects:
         return off, price
-    ends = np.cumsum([0, *(len(e.spread) for e in effects)])
+    ends = np.cumsum([0, *(len(e.effect_variance) for e in effects)])
     place = np.stack([e.sums.element + end for e, end in zip(effects, ends[:-1], strict=True)], axis=1)
     spread, noise = (
-        np.concatenate(part) for part in ([e.spread for e in effects], [e.sums.noise for e in effects])
+        np.concatenate(part)
+        for part in ([e.effect_variance for e in effects], [e.sums.noise_variance for e in effects])
     )
-    missed = np.concatenate([e.sums.told - e.sums.of(mean - lever * off) for e in effects])
-    scale = np.concatenate([e.whole + e.sums.noise for e in effects])
+    missed = np.concatenate([e.sums.measured - e.sums.of(mean - lever * off) for e in effects])
+    scale = np.concatenate([e.total_variance + e.sums.noise_variance for e in effects])
     shape = (len(missed), len(missed))
     price, _ = cg(
         LinearOperator(
-            shape, matvec=lambda p: _covariance_product(place, spread, noise, own, lever, p), dtype=float
+            shape, matvec=lambda p: _covariance_product(place, spread, noise, variance, lever, p), dtype=float
         ),
         missed,
         x0=price,
         M=LinearOperator(shape, matvec=lambda r: r / scale, dtype=float),
-        rtol=TUNING.shared_exact,
-        maxiter=TUNING.shared_steps_most,
+        rtol=TUNING.cg_tolerance,
+        maxiter=TUNING.cg_iterations,
     )
     return _cell_effects(place, spread, lever, price)[1], price
 
@@ -330,12 +350,12 @@ def _cell_effects(place, spread, lever, price):  # type: ignore[no-untyped-def] 
 
 
 @njit(cache=True, nogil=True)
-def _covariance_product(place, spread, noise, own, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _covariance_product(place, spread, noise, variance, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The covariance of all sums, noise included, times these numbers."""
     shift, shared = _cell_effects(place, spread, lever, price)
-    made = noise * price
+    product = noise * price
     for k in range(len(lever)):
-        held = own[k] * shift[k] + lever[k] * shared[k]
+        through_cell = variance[k] * shift[k] + lever[k] * shared[k]
         for i in range(place.shape[1]):
-            made[place[k, i]] += held
-    return made
+            product[place[k, i]] += through_cell
+    return product

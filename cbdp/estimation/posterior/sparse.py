@@ -1,8 +1,11 @@
-"""How many noisy counts of trip types the posterior asks for where types are too many to list: as many as memory allows.
+"""The estimator where trip types are too many to list: thresholds, posterior, reconciliation, and allocation of the rest.
 
-Of a type with few trips a noisy count says little more than whether it is above zero. So floors at zero hide next to nothing, and a
-higher floor leaves about twice the share of noise that exceeds it of what all noisy counts say about rates: how sharp
-stops, pairs of stops and shapes become is decided by how many types are revealed. Where the types are few enough, all are.
+`posterior_thresholds` says how many noisy counts to ask for. Of a type with few trips a noisy count says little more than whether it is above
+zero, so floors at zero hide next to nothing, and a higher floor leaves about twice the share of noise that exceeds it of what all noisy counts say about rates.
+
+`sparse_posterior` works out posteriors: types above their floor one by one, all others of a group together, as censored observations (`censored`);
+groups are cells, told apart by effects of their stops (`effects`). `reconcile_sparse` solves the program for these, and `allocate` deals what it
+leaves to a group's others to types drawn at random, so that memory follows trips. All of it is a function of noisy answers: docs/explanation/universes.md.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from cbdp.estimation.posterior.censored import (
 from cbdp.estimation.posterior.effects import split_by_effects
 from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, LeafPosterior
 from cbdp.estimation.posterior.margins import Margin, generalized_normal, measured_margin_sums
-from cbdp.estimation.posterior.rate_model import expected_total
+from cbdp.estimation.posterior.rate_model import FACTOR_SPREADS, accepted_spreads, expected_total
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.estimation.posterior.shared_errors import (
     FeatureSums,
@@ -66,7 +69,7 @@ def posterior_thresholds(
     if features.universe.size <= most:
         return np.full(len(sizes), ALL_REVEALED_THRESHOLD, dtype=np.int64)
     density = expected_densities(features, tables)
-    worth = density**2 / law.variance() >= TUNING.revealed_worth
+    worth = density**2 / law.variance() >= TUNING.min_revealed_information
     share = _revealed_shares(np.where(worth, density, 0.0), sizes.astype(float), most)
     sharp = np.minimum(_threshold_levels(law, share), law.extreme(sizes, LOG_EXPECTED_SURVIVORS))
     return merged_thresholds(
@@ -89,140 +92,136 @@ def _threshold_levels(law: NoiseDistribution, share: Floats) -> Floats:
 
 def _revealed_shares(density: Floats, sizes: Floats, most: int) -> Floats:
     """By cell, the part of its types to reveal if none has trips: in proportion to expected trips, as far as more tell more."""
-    part = TUNING.revealed_part
-    wanted = min(most * part, float(density @ sizes) * TUNING.revealed_each)
+    part = TUNING.max_revealed_share
+    target = min(most * part, float(density @ sizes) * TUNING.max_revealed_per_trip)
     low, high = 0.0, part / max(float(density.min(initial=1.0, where=density > 0)), 1e-300)
     for _ in range(60):
         middle = (low + high) / 2
         many = float(np.minimum(middle * density, part) @ sizes)
-        low, high = (low, middle) if many > wanted else (middle, high)
+        low, high = (low, middle) if many > target else (middle, high)
     return np.clip(low * density, 1e-300, part)
 
 
-# Counts as they are to be expected in a universe too large to list, where only noisy counts above a floor are known.
-#
-# Types of one group (censored.py) are alike until their noisy counts are seen. Those above their floor are judged one by one;
-# of the others it is known that they are not, which is a censored observation: what is to be expected of all of them together
-# is one number for each group. Groups are cells, told apart by how busy their stops are (apart.py). That mass is dealt out as
-# trips to types drawn at random, so that memory follows trips. All of it is a function of noisy answers: docs/explanation/universes.md.
+# Posterior means of types above their floors, and of all others of each group together
 
 
-FACTOR_SPREADS = np.array(TUNING.spreads)
 LOG_FACTOR_GRID = np.linspace(
-    TUNING.lowest_factor, TUNING.highest_factor, TUNING.every_factor
+    TUNING.min_log_cell_factor, TUNING.max_log_cell_factor, TUNING.factor_grid_size
 )  # logarithms of factors
 DEVIATION_GRID = np.linspace(
-    -TUNING.close, TUNING.close, TUNING.every_close
+    -TUNING.close_deviations, TUNING.close_deviations, TUNING.close_grid_size
 )  # in deviations from what was measured
 
 
 def sparse_posterior(
     features: FeatureDag, measurements: Sequence[Measurement], leaves: Measurement
 ) -> GroupPosterior:
-    """What to expect of the types of which `leaves` tells those above their floors, given all noisy answers."""
+    """Posterior means and variances, given all noisy answers, of which `leaves` has those above their floors."""
     tables = _complete_tables(measurements)
     cells = censored_counts(features, leaves, cell_groups(features))
-    sums, (held, shape) = measured_sums(features, tables), _cell_means_and_shape(features, cells, tables)
-    groups, without = split_by_effects(features, cells, held, shape)
-    known = regroup(cells, groups)
-    more = without + np.log(groups.weight(known.index) / groups.mean[known.group])
-    found = _independent_posterior(known.told(held[groups.cell] * groups.part, more), tables)
+    sums, (expected, shape) = measured_sums(features, tables), _cell_means_and_shape(features, cells, tables)
+    groups, without = split_by_effects(features, cells, expected, shape)
+    counts = regroup(cells, groups)
+    more = without + np.log(groups.weight(counts.index) / groups.mean[counts.group])
+    independent = _independent_posterior(counts.stratified(expected[groups.cell] * groups.part, more), tables)
     moved, _ = _cell_means_and_shape(features, cells, probed_tables(tables, sums))
-    return _merge_faint_types(_subtract_shared_errors(sums, found, np.log(moved / held)))
+    return _merge_faint_types(_subtract_shared_errors(sums, independent, np.log(moved / expected)))
 
 
 def _cell_means_and_shape(
-    features: FeatureDag, known: CensoredCounts, tables: Sequence[Measurement]
+    features: FeatureDag, counts: CensoredCounts, tables: Sequence[Measurement]
 ) -> tuple[Floats, tuple[float, float]]:
-    """What the tables lead to expect of each cell; and the shape of its types' counts."""
-    less = [_without_giants(features, m, known) for m in tables]
+    """The expected count of each cell by the tables; and the shape of its types' counts."""
+    less = [_without_giants(features, m, counts) for m in tables]
     margins, total = _cell_margins(features, less), expected_total(less)
-    empty, spread = known.told(_cell_counts(margins, total, known.sizes, 0.0)).best()
-    uneven = math.exp(spread**2) / (1 - empty) - 1
-    return _cell_counts(margins, total, known.sizes, uneven), (empty, spread)
+    empty, spread = counts.stratified(_cell_counts(margins, total, counts.sizes, 0.0)).best()
+    squared_cv = math.exp(spread**2) / (1 - empty) - 1
+    return _cell_counts(margins, total, counts.sizes, squared_cv), (empty, spread)
 
 
-def _independent_posterior(told: StratifiedGroups, tables: Sequence[Measurement]) -> GroupPosterior:
+def _independent_posterior(strata: StratifiedGroups, tables: Sequence[Measurement]) -> GroupPosterior:
     """Means and variances as if errors were independent."""
-    found = told.posterior()
-    lacking = (expected_total(tables) - float(found.mean.sum())) / max(
-        float(found.rest.sum()), TUNING.certain
+    posterior = strata.posterior()
+    lacking = (expected_total(tables) - float(posterior.mean.sum())) / max(
+        float(posterior.rest.sum()), TUNING.min_variance
     )
-    short = min(max(lacking, TUNING.least_rest), 1 / TUNING.least_rest)
-    return replace(found, rest=found.rest * short, doubt=found.doubt * max(short, short**2))
+    short = min(max(lacking, TUNING.min_rest_ratio), 1 / TUNING.min_rest_ratio)
+    return replace(
+        posterior, rest=posterior.rest * short, rest_variance=posterior.rest_variance * max(short, short**2)
+    )
 
 
 def _subtract_shared_errors(
-    sums: Sequence[FeatureSums], found: GroupPosterior, follows: Floats
+    sums: Sequence[FeatureSums], posterior: GroupPosterior, follows: Floats
 ) -> GroupPosterior:
     """Types above their floors, and the others of each group as one more, moved by the errors that they share.
 
     `follows` is by how much the logarithms of the cells' expected counts change with moved tables. What types below their floors have
     follows their rate.
     """
-    of_group = found.groups.cell
-    cell = np.concatenate([of_group[found.group], of_group])
+    of_group = posterior.groups.cell
+    cell = np.concatenate([of_group[posterior.group], of_group])
     whole = LeafPosterior(
-        np.concatenate([found.mean, found.rest]),
-        np.concatenate([found.variance, found.doubt]),
-        np.concatenate([found.lever, np.minimum(found.rest, found.doubt)]),
+        np.concatenate([posterior.mean, posterior.rest]),
+        np.concatenate([posterior.variance, posterior.rest_variance]),
+        np.concatenate([posterior.lever, np.minimum(posterior.rest, posterior.rest_variance)]),
     )
-    slope = np.concatenate([found.lever, found.rest])
+    slope = np.concatenate([posterior.lever, posterior.rest])
     moved = subtract_shared_errors(sums, cell, len(follows), whole, slope * follows[cell])
-    many = len(found.index)
+    many = len(posterior.index)
     return replace(
-        found,
+        posterior,
         mean=moved.mean[:many],
         variance=moved.variance[:many],
-        rest=np.where(found.rest > 0, moved.mean[many:], 0.0),
-        doubt=moved.variance[many:],
+        rest=np.where(posterior.rest > 0, moved.mean[many:], 0.0),
+        rest_variance=moved.variance[many:],
     )
 
 
-def _without_giants(features: FeatureDag, m: Measurement, known: CensoredCounts) -> Measurement:
+def _without_giants(features: FeatureDag, m: Measurement, counts: CensoredCounts) -> Measurement:
     """A measured feature less what types have beyond the reach of noise: a giant tells little about its neighbours."""
-    giant = known.noisy > known.reach
-    inside = features.cells.element_of_cell[m.feature][known.group[giant]]
+    giant = counts.noisy > counts.reach
+    inside = features.cells.element_of_cell[m.feature][counts.group[giant]]
     size = len(m.values)
     return replace(
         m,
-        values=m.values - bincount(inside, known.noisy[giant] - known.reach, size),
-        variance=m.variance + np.bincount(inside, minlength=size) * known.table.variance,
+        values=m.values - bincount(inside, counts.noisy[giant] - counts.reach, size),
+        variance=m.variance + np.bincount(inside, minlength=size) * counts.table.variance,
     )
 
 
-def _merge_faint_types(found: GroupPosterior) -> GroupPosterior:
+def _merge_faint_types(posterior: GroupPosterior) -> GroupPosterior:
     """Where types are too many to list, those above their floors that are all but sure to be noise go to their group's rest."""
-    if len(found.index) <= TUNING.named:
-        return found
-    faint = found.mean < TUNING.faint
-    group, size = found.group[faint], len(found.rest)
+    if len(posterior.index) <= TUNING.max_named_types:
+        return posterior
+    faint = posterior.mean < TUNING.faint_mean
+    group, size = posterior.group[faint], len(posterior.rest)
     clear = ~faint
     return GroupPosterior(
-        found.groups,
-        found.index[clear],
-        found.group[clear],
-        found.mean[clear],
-        found.variance[clear],
-        found.lever[clear],
-        found.rest + bincount(group, found.mean[faint], size),
-        found.doubt + bincount(group, found.variance[faint], size),
+        posterior.groups,
+        posterior.index[clear],
+        posterior.group[clear],
+        posterior.mean[clear],
+        posterior.variance[clear],
+        posterior.lever[clear],
+        posterior.rest + bincount(group, posterior.mean[faint], size),
+        posterior.rest_variance + bincount(group, posterior.variance[faint], size),
     )
 
 
 def _complete_tables(measurements: Sequence[Measurement]) -> list[Measurement]:
-    found = [
+    complete = [
         m for m in measurements if m.feature != SINGLETON and m.variance is not None and m.elements is None
     ]
-    if not found:
+    if not complete:
         raise InputError(
             "no feature but 'singleton' is measured: where the types cannot be listed, estimator 'posterior' needs 'total' "
             "at least, or use 'projection'"
         )
-    return found
+    return complete
 
 
-# Expected counts of cells, from the features alone
+# Expected counts of cells, from the features alone: step 3 of the algorithm, with cells for leaves
 
 
 def _cell_margins(features: FeatureDag, measured: Sequence[Measurement]) -> list[Margin]:
@@ -237,7 +236,7 @@ def _cell_margins(features: FeatureDag, measured: Sequence[Measurement]) -> list
         for by in itertools.combinations(features.features[m.feature].by, n)
     }
     inside: dict[str, Any] = {m.feature: cells.element_of_cell[m.feature] for m in measured}
-    made = []
+    margins = []
     for group in chosen:
         by = tuple(name for name in names if name in group)
         joint = np.zeros(cells.size, dtype=np.int64)
@@ -245,62 +244,70 @@ def _cell_margins(features: FeatureDag, measured: Sequence[Measurement]) -> list
             joint = joint * (int(codes[name].max()) + 1) + codes[name]
         element: Ints = np.unique(joint, return_inverse=True)[1]
         size = int(element.max()) + 1
-        told = measured_margin_sums(element, size, measured, inside)
-        law = generalized_normal(told.tails)
-        asked = bool((told.alone > 0.5).all())
-        made.append(
-            Margin(by, size, element.astype(np.int32), told.value, told.precision, *law, told.moves, asked)
+        measured_sums = measured_margin_sums(element, size, measured, inside)
+        law = generalized_normal(measured_sums.tails)
+        asked = bool((measured_sums.alone > 0.5).all())
+        margins.append(
+            Margin(
+                by,
+                size,
+                element.astype(np.int32),
+                measured_sums.value,
+                measured_sums.precision,
+                *law,
+                measured_sums.moves,
+                asked,
+            )
         )
-    return sorted((m for m in made if m.size > 1), key=lambda m: (m.size, m.by))
+    return sorted((m for m in margins if m.size > 1), key=lambda m: (m.size, m.by))
 
 
-def _cell_counts(margins: Sequence[Margin], total: float, sizes: Ints, uneven: float) -> Floats:
+def _cell_counts(margins: Sequence[Margin], total: float, sizes: Ints, squared_cv: float) -> Floats:
     """Expected counts by cell: the total spread evenly, times each margin's shrunken factors.
 
-    `uneven` is by how much more than a Poisson count a type's own varies, relative to the square of its mean.
+    `squared_cv` is by how much more than a Poisson count a type's own varies, relative to the square of its mean.
     """
-    held = total * (sizes / float(np.sum(sizes, dtype=float)))
+    expected = total * (sizes / float(np.sum(sizes, dtype=float)))
     for margin in margins:
-        sums = bincount(margin.element, held, margin.size)
+        sums = bincount(margin.element, expected, margin.size)
         factor = _shrunken_factors(
-            margin, sums, bincount(margin.element, held**2 / sizes, margin.size) * uneven
+            margin, sums, bincount(margin.element, expected**2 / sizes, margin.size) * squared_cv
         )
-        held = np.maximum(held * (factor * (sums.sum() / (factor @ sums)))[margin.element], MIN_PROBABILITY)
-    return held
+        expected = np.maximum(
+            expected * (factor * (sums.sum() / (factor @ sums)))[margin.element], MIN_PROBABILITY
+        )
+    return expected
 
 
 def _shrunken_factors(margin: Margin, sums: Floats, squares: Floats) -> Floats:
     """The expected factor of each element, shrunk by how much factors are seen to vary; all 1 if not more than by chance."""
     # whole noisy sums are few: elements of which the same is known have the same factor
-    told = np.stack([margin.known, margin.precision, margin.power, margin.width, sums, squares])
-    (known, precision, power, width, sums, squares), where, often = np.unique(
-        told, axis=1, return_inverse=True, return_counts=True
+    evidence = np.stack([margin.measured, margin.precision, margin.power, margin.width, sums, squares])
+    (measured, precision, power, width, sums, squares), where, often = np.unique(
+        evidence, axis=1, return_inverse=True, return_counts=True
     )
-    kinds = replace(margin, known=known, precision=precision, power=power, width=width)
-    parts = [slice(i, i + TUNING.at_once) for i in range(0, len(known), TUNING.at_once)]
-    gains = np.zeros(len(FACTOR_SPREADS))
+    kinds = replace(margin, measured=measured, precision=precision, power=power, width=width)
+    parts = [slice(i, i + TUNING.elements_at_once) for i in range(0, len(measured), TUNING.elements_at_once)]
+    log_bayes_factors = np.zeros(len(FACTOR_SPREADS))
     for here in parts:
         log, fit, none = _log_factor_likelihood(kinds, sums, squares, here)
-        gains += [
+        log_bayes_factors += [
             np.log((fit * _lognormal_density(log, s)).sum(axis=1) / none + MIN_PROBABILITY) @ often[here]
             for s in FACTOR_SPREADS
         ]
-    believed = np.concatenate(
-        [[TUNING.none], (1 - TUNING.none) / len(FACTOR_SPREADS) * np.exp(np.minimum(gains, 700.0))]
-    )
-    believed /= believed.sum()
-    if believed[0] > TUNING.dropped or (gains.max() < TUNING.gain and not margin.asked):
+    weights = accepted_spreads(log_bayes_factors, margin.asked)
+    if weights is None:
         return np.ones(margin.size)
-    made = np.empty(len(known))
+    factor = np.empty(len(measured))
     for here in parts:
         log, fit, none = _log_factor_likelihood(kinds, sums, squares, here)
         weight = fit * sum(
-            b * _lognormal_density(log, s) for b, s in zip(believed[1:], FACTOR_SPREADS, strict=True)
+            b * _lognormal_density(log, s) for b, s in zip(weights[1:], FACTOR_SPREADS, strict=True)
         )
-        made[here] = ((weight * np.exp(log)).sum(axis=1) + believed[0] * none) / (
-            weight.sum(axis=1) + believed[0] * none
+        factor[here] = ((weight * np.exp(log)).sum(axis=1) + weights[0] * none) / (
+            weight.sum(axis=1) + weights[0] * none
         )
-    return made[where.reshape(-1)]
+    return factor[where.reshape(-1)]
 
 
 def _log_factor_likelihood(
@@ -310,21 +317,25 @@ def _log_factor_likelihood(
 
     They cover all factors there are, and closely those that the measured sum speaks for.
     """
-    known, held, precision = margin.known[here, None], sums[here, None], margin.precision[here, None]
+    measured, expected, precision = (
+        margin.measured[here, None],
+        sums[here, None],
+        margin.precision[here, None],
+    )
     noise = 1.0 / np.maximum(precision, MIN_PROBABILITY)
-    peak = np.maximum(known, held * math.exp(LOG_FACTOR_GRID[0]))
-    close = np.log(peak / held) + DEVIATION_GRID * np.minimum(np.sqrt(noise + peak) / peak, 1.0)
+    peak = np.maximum(measured, expected * math.exp(LOG_FACTOR_GRID[0]))
+    close = np.log(peak / expected) + DEVIATION_GRID * np.minimum(np.sqrt(noise + peak) / peak, 1.0)
     log = np.sort(
-        np.hstack([np.broadcast_to(LOG_FACTOR_GRID, (len(held), len(LOG_FACTOR_GRID))), close]), axis=1
+        np.hstack([np.broadcast_to(LOG_FACTOR_GRID, (len(expected), len(LOG_FACTOR_GRID))), close]), axis=1
     )
 
-    def told(factor: Any) -> Floats:
-        deviation = np.sqrt(noise + factor * held + factor**2 * squares[here, None])
-        off = np.abs(known - factor * held) / (margin.width[here, None] * deviation)
-        made: Floats = -(off ** margin.power[here, None]) - np.log(deviation)
-        return np.where(precision > 0, made, 0.0)
+    def log_likelihood(factor: Any) -> Floats:
+        deviation = np.sqrt(noise + factor * expected + factor**2 * squares[here, None])
+        off = np.abs(measured - factor * expected) / (margin.width[here, None] * deviation)
+        against: Floats = -(off ** margin.power[here, None]) - np.log(deviation)
+        return np.where(precision > 0, against, 0.0)
 
-    fit, none = told(np.exp(log)), told(1.0)
+    fit, none = log_likelihood(np.exp(log)), log_likelihood(1.0)
     best = np.maximum(fit.max(axis=1, keepdims=True), none)
     width = np.gradient(log, axis=1)
     return log, np.exp(fit - best) * width, np.exp(none - best)[:, 0] + MIN_PROBABILITY
@@ -332,37 +343,39 @@ def _log_factor_likelihood(
 
 def _lognormal_density(log: Floats, spread: float) -> Floats:
     """Of the logarithms of log-normal factors of mean 1."""
-    made: Floats = np.exp(-0.5 * ((log + spread**2 / 2) / spread) ** 2) / (spread * math.sqrt(2 * math.pi))
-    return made
+    density: Floats = np.exp(-0.5 * ((log + spread**2 / 2) / spread) ** 2) / (spread * math.sqrt(2 * math.pi))
+    return density
 
 
-# What is expected of a group's unnamed types, dealt out as parts of trips to types drawn at random.
+# Allocation of what is expected of a group's unnamed types
 
 
-def allocate(found: GroupPosterior, mass: Floats, seed: int) -> tuple[Ints, Floats]:
+def allocate(posterior: GroupPosterior, mass: Floats, seed: int) -> tuple[Ints, Floats]:
     """Types other than those found that get each group's mass, in ascending order, and how much each gets.
 
     They are as many as trips, or more while these are few. Which ones is drawn at random from each group, without listing it:
     evenly, or the more likely the busier their values are.
     """
-    partition, rng = found.groups.partition, np.random.default_rng(seed)
-    taken, sizes = np.bincount(found.group, minlength=len(mass)), partition.sizes
+    partition, rng = posterior.groups.partition, np.random.default_rng(seed)
+    taken, sizes = np.bincount(posterior.group, minlength=len(mass)), partition.sizes
     finely = _types_per_trip(mass, sizes)
-    wanted = np.ceil(mass * finely)
-    many = np.where(mass > 0, np.clip(wanted, 1, sizes - taken), 0).astype(np.int64)
-    further = np.where(taken * TUNING.crowded > sizes, taken, np.minimum(taken, many // 8 + TUNING.spare))
+    requested = np.ceil(mass * finely)
+    many = np.where(mass > 0, np.clip(requested, 1, sizes - taken), 0).astype(np.int64)
+    further = np.where(
+        taken * TUNING.crowded_ratio > sizes, taken, np.minimum(taken, many // 8 + TUNING.spare_draws)
+    )
     times = (
-        np.ceil(TUNING.choice / finely).astype(np.int64) if found.groups.busy else 1
+        np.ceil(TUNING.draws_per_type / finely).astype(np.int64) if posterior.groups.factors else 1
     )  # small parts need no choice
     drawn = np.where(many > 0, np.minimum(times * many + further, sizes), 0)
     inside = np.repeat(np.arange(len(mass)), drawn)
     index = partition.type_at(inside, _stratified_positions(sizes, drawn, inside, rng))
-    free = np.flatnonzero(~is_member(index, found.index))
+    free = np.flatnonzero(~is_member(index, posterior.index))
     index, inside = index[free], inside[free]
-    weight = found.groups.weight(index)
+    weight = posterior.groups.weight(index)
     kept = _weighted_sample(inside, many, weight, rng)
     part = 1 + TUNING.jitter * (rng.random(int(kept.sum())) - 0.5)
-    if found.groups.busy:
+    if posterior.groups.factors:
         part *= _inclusion_weights(inside, many, weight)[kept]
     index, inside = index[kept], inside[kept]
     part *= (mass / np.maximum(bincount(inside, part, len(mass)), MIN_PROBABILITY))[inside]
@@ -373,12 +386,15 @@ def allocate(found: GroupPosterior, mass: Floats, seed: int) -> tuple[Ints, Floa
 def _types_per_trip(mass: Floats, sizes: Ints) -> Floats:
     """By group, to how many types a trip is dealt: to several where trips are few, or types not many more than trips."""
     total = max(float(mass.sum()), 1.0)
-    few, many = max(1.0, TUNING.listed / total), min(TUNING.dealt_parts, TUNING.dealt / total)
-    return np.where(mass > TUNING.dealt_rate * sizes, max(few, many), few)
+    few, many = (
+        max(1.0, TUNING.min_allocated_types / total),
+        min(TUNING.max_parts_per_trip, TUNING.max_allocated_types / total),
+    )
+    return np.where(mass > TUNING.min_rate_for_parts * sizes, max(few, many), few)
 
 
 def _weighted_sample(inside: Ints, many: Ints, weight: Floats, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which of the types drawn from each group are kept: so many of them, at random, the more likely the more they weigh."""
+    """Which of the types drawn from each group are kept: weighted sampling without replacement (Efraimidis and Spirakis 2006)."""
     kept = np.ones(len(inside), dtype=bool)
     spare = np.flatnonzero((np.bincount(inside, minlength=len(many)) > many)[inside])
     late = rng.standard_exponential(len(spare)) / np.maximum(weight[spare], MIN_PROBABILITY)
@@ -388,46 +404,46 @@ def _weighted_sample(inside: Ints, many: Ints, weight: Floats, rng: np.random.Ge
 
 
 def _inclusion_weights(inside: Ints, many: Ints, weight: Floats) -> Floats:
-    """Weight divided by about the probability to be kept: where few are kept the choice has told them apart, where all are, this does."""
+    """Weight divided by about the inclusion probability (Horvitz and Thompson 1952): where all are kept, it alone tells types apart."""
     often = np.bincount(inside, minlength=len(many))
     share = np.minimum(many / np.maximum(often, 1), 1.0)[inside]
     mean = (bincount(inside, weight, len(many)) / np.maximum(often, 1))[inside]
     relative = weight / np.maximum(mean, MIN_PROBABILITY)
     with np.errstate(divide="ignore"):
         chance = -np.expm1(np.log1p(-share) * relative)
-    made: Floats = relative / np.maximum(chance, MIN_PROBABILITY)
-    return made
+    weights: Floats = relative / np.maximum(chance, MIN_PROBABILITY)
+    return weights
 
 
 def _stratified_positions(sizes: Ints, drawn: Ints, inside: Ints, rng: np.random.Generator) -> Ints:
-    """One place in each of as many equal stretches of a group as types are drawn: none is drawn twice."""
+    """A stratified sample: one place in each of as many equal stretches of a group as types are drawn. None is drawn twice."""
     stretch = _rank_among_equals(inside)
     width, further = np.divmod(sizes, np.maximum(drawn, 1))
     width, further = width[inside], further[inside]
-    own = width + (stretch < further)
-    within = np.minimum((rng.random(len(inside)) * own).astype(np.int64), own - 1)
-    made: Ints = stretch * width + np.minimum(stretch, further) + within
-    return made
+    width_of_stretch = width + (stretch < further)
+    within = np.minimum((rng.random(len(inside)) * width_of_stretch).astype(np.int64), width_of_stretch - 1)
+    positions: Ints = stretch * width + np.minimum(stretch, further) + within
+    return positions
 
 
 def _rank_among_equals(ordered: Ints) -> Ints:
     """The place of each among its equals, which stand together."""
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    made: Ints = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
-    return made
+    ranks: Ints = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
+    return ranks
 
 
 def seed_of_answers(measurements: Sequence[Measurement]) -> int:
     """A number that follows from the noisy answers: whoever has these can deal again."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for m in measurements:
-        told.update(m.feature.encode())
+        digest.update(m.feature.encode())
         for part in (m.values, m.elements, m.floor):
-            told.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
-    return int.from_bytes(told.digest()[:16], "big")
+            digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+    return int.from_bytes(digest.digest()[:16], "big")
 
 
-# Expected counts in a universe too large to list, reconciled with the tables and dealt out as trips.
+# Reconciliation: step 9
 
 
 def reconcile_sparse(
@@ -438,23 +454,23 @@ def reconcile_sparse(
     The program reconciles them with the features (weights are inverse variances), and what it leaves to a group's others is
     dealt out to types drawn at random, from a seed that follows from the noisy answers.
     """
-    found = sparse_posterior(features, measurements, above)
-    problem = _sparse_program(features, measurements, above, found)
+    posterior = sparse_posterior(features, measurements, above)
+    problem = _sparse_program(features, measurements, above, posterior)
     estimate = certify_estimate(
         features, problem, program.solver.solve(problem, None), program.solver, program.tolerance
     )
-    known, rest = np.split(estimate.solution.leaves, [len(found.index)])
-    mass = np.zeros(len(found.rest))
-    mass[found.rest > 0] = rest
-    others, shares = allocate(found, mass, seed_of_answers([*measurements, above]))
-    index = np.concatenate([found.index, others])
+    above_floor, rest = np.split(estimate.solution.leaves, [len(posterior.index)])
+    mass = np.zeros(len(posterior.rest))
+    mass[posterior.rest > 0] = rest
+    others, shares = allocate(posterior, mass, seed_of_answers([*measurements, above]))
+    index = np.concatenate([posterior.index, others])
     order = np.argsort(index, kind="stable")
-    solution = replace(estimate.solution, leaves=np.concatenate([known, shares])[order])
+    solution = replace(estimate.solution, leaves=np.concatenate([above_floor, shares])[order])
     return Estimate(features, solution, index[order])
 
 
 def _sparse_program(
-    features: FeatureDag, measurements: Sequence[Measurement], above: Measurement, found: GroupPosterior
+    features: FeatureDag, measurements: Sequence[Measurement], above: Measurement, posterior: GroupPosterior
 ) -> Problem:
     """The program for types that are told apart, and one leaf for all others of each group."""
     none = np.empty(0, dtype=np.int64)
@@ -462,12 +478,12 @@ def _sparse_program(
     problem = Benchmarks(features, merge_measurements(features, measurements)).hold(
         compiled(features, [*measurements, unknown], "inverse-variance")
     )
-    others = np.flatnonzero(found.rest > 0)
+    others = np.flatnonzero(posterior.rest > 0)
     return replace(
         problem,
-        target=np.concatenate([found.mean, found.rest[others]]),
-        weight=1.0 / np.concatenate([found.variance, found.doubt[others]]),
-        cell=found.groups.cell[np.concatenate([found.group, others])].astype(problem.cell.dtype),
+        target=np.concatenate([posterior.mean, posterior.rest[others]]),
+        weight=1.0 / np.concatenate([posterior.variance, posterior.rest_variance[others]]),
+        cell=posterior.groups.cell[np.concatenate([posterior.group, others])].astype(problem.cell.dtype),
         index=None,
         floor=None,
     )

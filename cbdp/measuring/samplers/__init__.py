@@ -18,9 +18,6 @@ from cbdp.parts import Parts, subclass_of
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.noise import NoiseDistribution
 
-# What a sampler can draw: independent values of a law, and only those that exceed a floor or lie in a band.
-
-
 _MAX_BOUND = 2**61  # so that a bound plus a saturated magnitude is an int64
 
 
@@ -44,7 +41,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def sample(self, n: int, entropy: Entropy | None = None) -> Ints:
-        """Draw n independent values, from the operating system's entropy unless told otherwise."""
+        """Draw n independent values, from the operating system's entropy where no other is passed."""
 
     @abstractmethod
     def sample_excess(self, n: int, tau: int, entropy: Entropy | None = None) -> Ints:
@@ -64,19 +61,19 @@ class Sampler(ABC):
 
 
 def hit_positions(gaps: RadixSampler, N: int, share: float, entropy: Entropy) -> Ints:
-    """The positions below N that such gaps leave, of which about this share is hit (it sizes batches, and may be off).
+    """The positions below N that such gaps leave, by geometric skips; about this share is hit (it sizes batches, and may be off).
 
     Proof: docs/proofs/geometric.md.
     """
-    position, found = 0, [np.empty(0, dtype=np.int64)]
+    position, batches = 0, [np.empty(0, dtype=np.int64)]
     while position < N:
         expected = (N - position) * share
         out = np.empty(
             math.ceil(min(SAMPLES_PER_PASS, expected + 4 * math.sqrt(expected) + 4)), dtype=np.int64
         )
         hits, position = compiled_on_use(gaps_to_positions)(gaps.draw(out.size, entropy), position, N, out)
-        found.append(out[:hits])
-    return np.concatenate(found)
+        batches.append(out[:hits])
+    return np.concatenate(batches)
 
 
 def _is_whole(value: object) -> bool:
@@ -105,7 +102,7 @@ def checked_band(lo: int, hi: int) -> tuple[int, int]:
     return lo, hi
 
 
-# Exact samplers, one file for each law that noise is drawn from.
+# The table
 
 
 SAMPLERS: Parts[type[Sampler]] = Parts(

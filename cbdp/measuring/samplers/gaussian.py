@@ -1,4 +1,22 @@
-"""Exact sampler of discrete Gaussian noise: a table of certified blocks, tails by a geometric envelope, rejection within blocks."""
+"""Exact sampler of discrete Gaussian noise: a table of certified blocks, tails by a geometric envelope, rejection within blocks.
+
+The law is that of Algorithm 3 of Canonne, Kamath and Steinke (2020), which rejects from a discrete Laplace one draw at a time.
+Why the samples have exactly this law, given uniform random bits:
+
+1. *Blocks.* The integers from a ≥ 0 on are cut into blocks of M. A block is drawn with the weight of its first, largest member A, a member A + l of
+   it evenly, and it is kept with probability exp(−((A + l)² − A²)/2σ²): the product is exp(−(A + l)²/2σ²) but for a constant. Who is
+   not kept draws again. M is a 64th of the length over which the bell falls off or less, so that few do; where that length is short,
+   M = 1, and nobody does.
+2. *Table.* Blocks come from a table of certified thresholds, as those of `cbdp.measuring.samplers.laplace`: where a random word equals
+   the first word of a threshold further words are drawn, and nothing is ever rounded.
+3. *Beyond.* What lies beyond the table's K blocks is drawn as K + G blocks with a geometric G whose weights are never below the bell's,
+   and kept with the probability exp(−G(G − 1)M²/2σ²) that makes up for it.
+4. *Sign.* The table tells + from −. With blocks of more than one number −0 is drawn again, so that 0 is not there twice.
+5. *Coins* compare a uniform real with exp(−x) until it is certain on which side it lies (`cbdp.measuring.bernoulli`).
+
+Gaps between positions whose noise exceeds a floor are geometric, with a probability that is a quotient of theta sums, enclosed by integers. It is not
+proven that none of these is a dyadic fraction. If one were, its digits would never be certain: a draw would not end, and none would be wrong.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +48,7 @@ from cbdp.measuring.samplers.laplace import CERTIFIED_TABLES, GAP_RADIX, check_s
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.noise.gaussian import DiscreteGaussian
 
-# Certified pieces of a bell: weights exp(−z²·rate) of whole numbers, their shares as thresholds, and their sums.
+# Certified pieces of a bell: weights exp(−z²·rate) of whole numbers, their shares as thresholds, and their sums
 #
 # All numbers are enclosures by integers (`cbdp.measuring.inverse_cdf`). Running products make them: with w_h = exp(−((a + hM)² − a²)·rate),
 # w_(h+1) = w_h · g_h and g_(h+1) = g_h · exp(−2M²·rate), so that an entry costs two products of integers.
@@ -145,23 +163,7 @@ def _tail_sum(rate: Fraction, n: int, bits: int) -> Enclosure:
     return Enclosure(total, total + slack + rest, work).rounded(bits)
 
 
-# Discrete Gaussian noise, P(z) ∝ exp(−z²/2σ²) on the integers, sampled exactly.
-#
-# Why the samples have exactly this law, given uniform random bits:
-#
-# 1. *Blocks.* The integers from a ≥ 0 on are cut into blocks of M. A block is drawn with the weight of its first, largest member A, a member A + l of
-#    it evenly, and it is kept with probability exp(−((A + l)² − A²)/2σ²): the product is exp(−(A + l)²/2σ²) but for a constant. Who is
-#    not kept draws again. M is a 64th of the length over which the bell falls off or less, so that few do; where that length is short,
-#    M = 1, and nobody does.
-# 2. *Table.* Blocks come from a table of certified thresholds, as those of `cbdp.measuring.samplers.laplace`: where a random word equals
-#    the first word of a threshold further words are drawn, and nothing is ever rounded.
-# 3. *Beyond.* What lies beyond the table's K blocks is drawn as K + G blocks with a geometric G whose weights are never below the bell's,
-#    and kept with the probability exp(−G(G − 1)M²/2σ²) that makes up for it.
-# 4. *Sign.* The table tells + from −. With blocks of more than one number −0 is drawn again, so that 0 is not there twice.
-# 5. *Coins* compare a uniform real with exp(−x) until it is certain on which side it lies (`cbdp.measuring.bernoulli`).
-#
-# Gaps between positions whose noise exceeds a floor are geometric, with a probability that is a quotient of theta sums, enclosed by integers. It is not
-# proven that none of these is a dyadic fraction. If one were, its digits would never be certain: a draw would not end, and none would be wrong.
+# The sampler
 
 
 MIN_BLOCKS_PER_SCALE = 64  # blocks in the length over which the bell falls off, at least
@@ -196,7 +198,7 @@ class GaussianSampler(Sampler):
         return 1 / (2 * self.scale**2)
 
     def sample(self, n: int, entropy: Entropy | None = None) -> Ints:
-        """Draw n independent values, from the operating system's entropy unless told otherwise."""
+        """Draw n independent values, from the operating system's entropy where no other is passed."""
         return self._bell(0, signed=True).draw(checked_size(n), entropy or SystemEntropy())
 
     def sample_excess(self, n: int, tau: int, entropy: Entropy | None = None) -> Ints:
@@ -259,8 +261,8 @@ class GaussianSampler(Sampler):
 
     def _miss_rate(self, lo: int, hi: int | None) -> float:
         """About −ln P(Z ≤ lo | Z ≤ hi): it sizes tables and batches, and may be off."""
-        known = 0.0 if hi is None else float(self.law.log_cdf(hi))
-        return max(0.0, known - float(self.law.log_cdf(lo)))
+        log_upper = 0.0 if hi is None else float(self.law.log_cdf(hi))
+        return max(0.0, log_upper - float(self.law.log_cdf(lo)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,17 +349,17 @@ class GaussianTable:
 
 
 def _accepted(
-    n: int, drawn: Callable[[int], Ints], wanted: Callable[[Ints], NDArray[np.bool_]] | None
+    n: int, drawn: Callable[[int], Ints], accept: Callable[[Ints], NDArray[np.bool_]] | None
 ) -> Ints:
     """n values from draws of which not all are kept."""
-    found, missing = [np.empty(0, dtype=np.int64)], n
+    batches, missing = [np.empty(0, dtype=np.int64)], n
     while missing:
         # a little more than are missing, so that stragglers do not take a round each; the first ones serve
         values = drawn(missing if missing == n else missing + 16)
-        values = values if wanted is None else values[wanted(values)]
-        found.append(values[:missing])
-        missing -= found[-1].size
-    return np.concatenate(found)
+        values = values if accept is None else values[accept(values)]
+        batches.append(values[:missing])
+        missing -= batches[-1].size
+    return np.concatenate(batches)
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,22 @@
-"""Exact samplers of discrete Laplace noise, and of Laplace noise rounded to integers."""
+"""Exact samplers of discrete Laplace noise, P(z) ∝ exp(−|z|/b) on the integers, and of Laplace noise rounded to integers.
+
+Why the samples have exactly this law, given uniform random bits:
+
+1. *Table.* A uniform real U in [0, 1) is revealed word by word. A table cuts [0, 1) at irrational thresholds; the piece
+   that holds U is the outcome. The first word decides unless it equals the first word of some threshold; then further
+   words are drawn and compared with further certified digits of the threshold (`cbdp.measuring.inverse_cdf`) until they differ.
+   Nothing is ever rounded, so the word size changes the speed and never the law.
+2. *Beyond.* A geometric G, P(G ≥ g) = r^g, is memoryless: given G ≥ K, the law of G − K is that of G. A table may
+   therefore stop at any K: whoever lands beyond it draws again from the same table and adds K.
+3. *Digits.* r^(hM + l) = (r^M)^h · r^l, so in G = hM + l with 0 ≤ l < M the two parts are independent; h is geometric with
+   r^M, and l is again a product of independent base-4096 digits, each with its own truncated table. Tables stay small
+   at every scale. (Any other base would do: gaps between hits use a smaller one.)
+4. *Sign.* With r = exp(−1/b), P(Z ≥ 0) = 1/(1+r) and, given that, Z is geometric; given Z < 0, so is −1 − Z. One table
+   draws the sign together with the leading digit; Z is then g or −1 − g = ~g.
+
+A magnitude that would reach 2^62 is returned as 2^62: a function of the exact sample alone, so privacy is untouched, and
+at the largest scale allowed its probability is below exp(−4600).
+"""
 
 from __future__ import annotations
 
@@ -27,29 +45,9 @@ from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.noise.laplace import DiscreteLaplace, RoundedLaplace
 from cbdp.privacy.numbers import exact_fraction
 
-# Two-sided geometric noise, P(z) ∝ exp(−|z|/b) on the integers, sampled exactly.
-#
-# Why the samples have exactly this law, given uniform random bits:
-#
-# 1. *Table.* A uniform real U in [0, 1) is revealed word by word. A table cuts [0, 1) at irrational thresholds; the piece
-#    that holds U is the outcome. The first word decides unless it equals the first word of some threshold; then further
-#    words are drawn and compared with further certified digits of the threshold (`cbdp.measuring.inverse_cdf`) until they differ.
-#    Nothing is ever rounded, so the word size changes the speed and never the law.
-# 2. *Beyond.* A geometric G, P(G ≥ g) = r^g, is memoryless: given G ≥ K, the law of G − K is that of G. A table may
-#    therefore stop at any K: whoever lands beyond it draws again from the same table and adds K.
-# 3. *Digits.* r^(hM + l) = (r^M)^h · r^l, so in G = hM + l with 0 ≤ l < M the two parts are independent; h is geometric with
-#    r^M, and l is again a product of independent base-4096 digits, each with its own truncated table. Tables stay small
-#    at every scale. (Any other base would do: gaps between hits use a smaller one.)
-# 4. *Sign.* With r = exp(−1/b), P(Z ≥ 0) = 1/(1+r) and, given that, Z is geometric; given Z < 0, so is −1 − Z. One table
-#    draws the sign together with the leading digit; Z is then g or −1 − g = ~g.
-#
-# A magnitude that would reach 2^62 is returned as 2^62: a function of the exact sample alone, so privacy is untouched, and
-# at the largest scale allowed its probability is below exp(−4600).
-
-
 CERTIFIED_TABLES = "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
-MAX_SCALE = 10**15
-WORD_SIZES = (8, 16, 32, 64)  # bits
+MAX_SCALE = 10**15  # of noise: magnitudes stay far below 2^62
+WORD_SIZES = (8, 16, 32, 64)  # bits of a word
 GAP_RADIX = 128  # every floor has its own law of gaps, so its tables must be soon built
 
 
@@ -76,7 +74,7 @@ class GeometricSampler(Sampler):
         return DiscreteLaplace(self.scale)
 
     def sample(self, n: int, entropy: Entropy | None = None) -> Ints:
-        """Draw n independent values, from the operating system's entropy unless told otherwise."""
+        """Draw n independent values, from the operating system's entropy where no other is passed."""
         return _two_sided_sampler(self.scale, self.word_bits).draw(
             checked_size(n), entropy or SystemEntropy()
         )
@@ -193,9 +191,7 @@ def _cdf_weight(power: EnclosedPowers, t: int | None, bits: int) -> Enclosure:
     return whole if t is None else whole - power(t + 1, bits)
 
 
-# Laplace noise rounded to whole numbers, sampled exactly.
-#
-# With h geometric of parameter exp(−1/2b), the value is 0 when h = 0, and else a fair sign times one plus a geometric of
+# Rounded Laplace noise. With h geometric of parameter exp(−1/2b), the value is 0 when h = 0, and else a fair sign times one plus a geometric of
 # parameter exp(−1/b): P(0) = 1 − exp(−1/2b) and P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b)).
 
 
@@ -237,7 +233,7 @@ class RoundedSampler(Sampler):
         return GeometricSampler(self.scale).sample_excess(n, tau, entropy)
 
     def sample(self, n: int, entropy: Entropy | None = None) -> Ints:
-        """Draw n independent values, from the operating system's entropy unless told otherwise."""
+        """Draw n independent values, from the operating system's entropy where no other is passed."""
         source = entropy or SystemEntropy()
         inside = GeometricSampler(2 * self.scale).sample_excess(n, -1, source) == 0
         size = GeometricSampler(self.scale).sample_excess(n, 0, source)

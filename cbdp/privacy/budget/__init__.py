@@ -1,4 +1,4 @@
-"""How ε is shared among the measured features: what an allocation is, and all of them by name or as a mapping that sums to ε."""
+"""How ε is shared among the measured features before any data is seen: what an allocation is, and all of them by name or as a mapping that sums to ε."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from cbdp.features import FeatureDag
 from cbdp.parts import Parts, instance_of
 from cbdp.privacy.numbers import Number, positive
 from cbdp.privacy.unit import Sensitivity
-
-# What a budget is: a way to share ε among the measured features, decided before any data is seen.
 
 
 @dataclass(frozen=True)
@@ -111,15 +109,15 @@ class Budget(ABC):
     proportional: ClassVar[bool] = True  # shares grow in proportion to ε
 
     @abstractmethod
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
         """Shares for the levels, in their order; they add up to ε exactly."""
 
-    def standing(self, asked: AllocationProblem) -> SpecialistRatios | None:  # noqa: ARG002
+    def specialist_ratios(self, problem: AllocationProblem) -> SpecialistRatios | None:  # noqa: ARG002
         """How well its shares serve what they are for; None for a budget that goes by position alone."""
         return None
 
 
-# How ε is shared among the measured features: all ways to split it, by name or as a mapping that sums to ε.
+# The table
 
 
 BUDGETS: Parts[Budget] = Parts(
@@ -197,14 +195,14 @@ def _checked_mapping(
     missing = [name for name in levels if name not in budget]
     if missing:
         raise InputError(f"no budget for {missing[0]!r}: name every measured feature")
-    found = {name: positive(budget[name], f"the budget of {name!r}") for name in levels}
-    if sum(found.values()) > epsilon:
-        raise BudgetError(f"the budgets add up to {sum(found.values())}, more than epsilon {epsilon}")
-    if sum(found.values()) < epsilon:
+    shares = {name: positive(budget[name], f"the budget of {name!r}") for name in levels}
+    if sum(shares.values()) > epsilon:
+        raise BudgetError(f"the budgets add up to {sum(shares.values())}, more than epsilon {epsilon}")
+    if sum(shares.values()) < epsilon:
         raise InputError(
-            f"the budgets add up to {sum(found.values())}, less than epsilon {epsilon}: spend all of it"
+            f"the budgets add up to {sum(shares.values())}, less than epsilon {epsilon}: spend all of it"
         )
-    return found
+    return shares
 
 
 __all__ = [

@@ -1,4 +1,10 @@
-"""Allocations of a budget: by position, for trip types, for tables or both, and the one that is best for a stated target (lexicographic minimax)."""
+"""Allocations of a budget: by position, for trip types, for tables or both, and the one that is best for a stated target (lexicographic minimax).
+
+A *specialist* for a feature spends all of ε on it. The errors that a split leaves are so many times the specialists', and what is minimised is the
+worst of weight × ratio over the features of the target (then the second worst, and so on: lexicographic minimax, Ogryczak 1997). Twice the
+weight asks for half the ratio. Ratios are free of scale: no feature counts for more because its counts are larger. Errors are those of
+`cbdp.privacy.budget.expected_error`.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +27,10 @@ from cbdp.privacy.numbers import positive
 from cbdp.privacy.unit import Sensitivity
 from cbdp_features.presets import EXTRA_FEATURES
 
-# Budgets by position alone: the same for every feature, or growing from level to level.
+# By position alone
 
 
-LEVEL_RATIO = Fraction(1259921, 1000000)  # 2^(1/3) per level, after Cormode and others
+LEVEL_RATIO = Fraction(1259921, 1000000)  # 2^(1/3) per level (Cormode and others 2012)
 
 
 @dataclass(frozen=True)
@@ -34,27 +40,26 @@ class UniformBudget(Budget):
     name: ClassVar[str] = "uniform"
     about: ClassVar[str] = "the same for every feature, as in the CBDP paper"
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        return dict.fromkeys(asked.levels, asked.epsilon / len(asked.levels))
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        return dict.fromkeys(problem.levels, problem.epsilon / len(problem.levels))
 
 
 @dataclass(frozen=True)
 class GeometricBudget(Budget):
-    """More for finer levels, by a constant ratio."""
+    """More for finer levels, by a constant ratio (the geometric budget of Cormode and others 2012)."""
 
     name: ClassVar[str] = "geometric"
     about: ClassVar[str] = "a constant ratio more from each level to the next finer one"
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        parts = [LEVEL_RATIO**depth for depth in range(len(asked.levels))]
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        parts = [LEVEL_RATIO**depth for depth in range(len(problem.levels))]
         return {
-            name: asked.epsilon * part / sum(parts) for name, part in zip(asked.levels, parts, strict=True)
+            name: problem.epsilon * part / sum(parts)
+            for name, part in zip(problem.levels, parts, strict=True)
         }
 
 
-# Whole parts of ε, dealt out so that the worst of some ratios is least, then the second worst, and so on.
-#
-# A part is moved from one feature to another as long as that helps, first in large steps and in the end one by one. There are several valleys
+# Lexicographic minimax: whole parts of ε, dealt out so that the worst of some ratios is least, then the second worst, and so on. A part is moved from one feature to another as long as that helps, first in large steps and in the end one by one. There are several valleys
 # (a table may be bought by itself, or with the finer ones that add up to it), so the search begins in each. It is all whole numbers and
 # comparisons to nine digits: the same facts give the same parts on every machine.
 
@@ -64,16 +69,16 @@ Objective = Callable[
 ]  # splits (rows of whole parts) → the logarithms of what is to be small, one column each
 
 MAX_FEATURES_ALL_SUBSETS = 5  # features of which every selection is tried
-LOG_RATIO_DIGITS = 9  # of a logarithm: less is no difference
+LOG_RATIO_DIGITS = 9  # digits of a logarithm after the point: less is no difference
 
 
-def lexicographic_minimax(judged: Objective, units: int, least: Ints) -> Ints:
+def lexicographic_minimax(objective: Objective, units: int, least: Ints) -> Ints:
     """The split of so many parts, none below its least, whose worst value is smallest."""
-    found = [_local_search(judged, start, least) for start in _starting_splits(units, least)]
-    best = found[_lexicographically_least(judged, np.array(found))]
+    minima = [_local_search(objective, start, least) for start in _starting_splits(units, least)]
+    best = minima[_lexicographically_least(objective, np.array(minima))]
     while True:
-        further = [_local_search(judged, start, least) for start in _one_at_minimum(best, least)]
-        place = _lexicographically_least(judged, np.array([best, *further]))
+        further = [_local_search(objective, start, least) for start in _one_at_minimum(best, least)]
+        place = _lexicographically_least(objective, np.array([best, *further]))
         if not place:
             return best
         best = further[place - 1]
@@ -91,24 +96,24 @@ def _starting_splits(units: int, least: Ints) -> Iterator[Ints]:
 
 def _one_at_minimum(at: Ints, least: Ints) -> Iterator[Ints]:
     """What each feature has beyond its least in turn dealt to the others, by what they have."""
-    for own in np.flatnonzero(at > least):
-        others = np.where(np.arange(len(at)) == own, 0, at - least)
-        spare = int(at[own] - least[own])
+    for donor in np.flatnonzero(at > least):
+        others = np.where(np.arange(len(at)) == donor, 0, at - least)
+        spare = int(at[donor] - least[donor])
         dealt = spare * np.cumsum(others) // max(1, int(others.sum()))
         if others.any():
             yield least + others + np.diff(dealt, prepend=0)
 
 
 def _even_split(parts: int, many: int) -> Ints:
-    made: Ints = parts // many + (np.arange(many) < parts % many)
-    return made
+    split: Ints = parts // many + (np.arange(many) < parts % many)
+    return split
 
 
-def _local_search(judged: Objective, start: Ints, least: Ints) -> Ints:
+def _local_search(objective: Objective, start: Ints, least: Ints) -> Ints:
     at, step = start, 1 << max(0, int(start.sum()) // 4).bit_length()
     while step:
         tried = np.vstack([at, _transfers(at, step, least)])
-        best = _lexicographically_least(judged, tried)
+        best = _lexicographically_least(objective, tried)
         at, step = tried[best], step if best else step // 2
     return at
 
@@ -122,10 +127,10 @@ def _transfers(at: Ints, step: int, least: Ints) -> Ints:
 
 @lru_cache(maxsize=32)
 def _transfer_directions(many: int) -> Ints:
-    own = np.eye(many, dtype=np.int64)
-    simple = [own[b] - own[a] for a, b in permutations(range(many), 2)]
+    unit = np.eye(many, dtype=np.int64)
+    simple = [unit[b] - unit[a] for a, b in permutations(range(many), 2)]
     double = [
-        2 * own[c] - own[a] - own[b]
+        2 * unit[c] - unit[a] - unit[b]
         for a, b in combinations(range(many), 2)
         for c in range(many)
         if c not in (a, b)
@@ -133,31 +138,22 @@ def _transfer_directions(many: int) -> Ints:
     return np.array([*simple, *double, *(-d for d in double)], dtype=np.int64).reshape(-1, many)
 
 
-def _lexicographically_least(judged: Objective, splits: Ints) -> int:
+def _lexicographically_least(objective: Objective, splits: Ints) -> int:
     """The row whose values, largest first, come first in order; of equals the first row."""
-    values = -np.sort(-np.round(judged(splits), LOG_RATIO_DIGITS), axis=1)
+    values = -np.sort(-np.round(objective(splits), LOG_RATIO_DIGITS), axis=1)
     return int(np.lexsort(values.T[::-1])[0])
 
 
-# The split of ε that serves a target best: how much the error of each feature matters.
-#
-# A *specialist* for a feature spends all of ε on it. The errors that a split leaves are so many times the specialists', and what is
-# minimised is the worst of weight × ratio over the features of the target (then the second worst, and so on). Twice the weight asks for half
-# the ratio. Ratios are free of scale: no feature counts for more because its counts are larger. Errors are those of
-# `cbdp.privacy.budget.expected_error`.
-#
-# The split is in thousandths of ε. Every measured feature gets at least a hundredth, or less so that those outside the target cost at most
-# 4 % together: they are published all the same, and help to tell what to expect of each trip type.
+# The split of ε that serves a target best, in thousandths. Every measured feature gets at least a hundredth, or less so that those outside
+# the target cost at most 4 % together: they are published all the same, and help to tell what to expect of each trip type.
 
 
 Target = Mapping[str, Any]
 
 BUDGET_PARTS = 1000  # parts that ε is dealt out in
-MIN_PARTS_PER_FEATURE, MAX_RESERVED_PARTS = (
-    10,
-    40,
-)  # parts that every measured feature gets, but no more than so many in all
-COMPARISON_PARTS = 10 * BUDGET_PARTS  # parts for what is compared with and not spent
+MIN_PARTS_PER_FEATURE = 10  # parts that every measured feature gets, as far as the next limit allows
+MAX_RESERVED_PARTS = 40  # parts that features get only because they are measured, all together
+COMPARISON_PARTS = 10 * BUDGET_PARTS  # parts of the best split, which is compared with and not spent
 MAX_CACHED_SPLITS = 1000  # splits that are remembered
 
 
@@ -169,17 +165,19 @@ class OptimalBudget(Budget):
     about: ClassVar[str] = "for a target: how much the error of each table matters"
     needs_target: ClassVar[bool] = True
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        return optimal_shares(asked.features, asked.levels, asked.epsilon, self.target(asked), asked.facts)
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        return optimal_shares(
+            problem.features, problem.levels, problem.epsilon, self.target(problem), problem.facts
+        )
 
-    def standing(self, asked: AllocationProblem) -> SpecialistRatios:
-        return specialist_ratios(asked.features, self.split(asked), self.target(asked), asked.facts)
+    def specialist_ratios(self, problem: AllocationProblem) -> SpecialistRatios:
+        return specialist_ratios(problem.features, self.split(problem), self.target(problem), problem.facts)
 
-    def target(self, asked: AllocationProblem) -> dict[str, Fraction]:
+    def target(self, problem: AllocationProblem) -> dict[str, Fraction]:
         """What is asked for, checked."""
-        if asked.target is None:
+        if problem.target is None:
             raise InputError("budget 'optimal' without a target: say what matters, like {'singleton': 1}")
-        return check_target(asked.target, asked.features)
+        return check_target(problem.target, problem.features)
 
 
 def check_target(target: Any, features: FeatureDag) -> dict[str, Fraction]:
@@ -213,37 +211,37 @@ def optimal_shares(
     >>> {name: str(e) for name, e in shares.items()}
     {'total': '27/125', 'singleton': '98/125'}
     """
-    wanted = check_target(target, features)
-    parts = _optimal_split(error_model(features, levels, epsilon, facts or DemandFacts()), wanted, leaves)
+    weights = check_target(target, features)
+    parts = _optimal_split(error_model(features, levels, epsilon, facts or DemandFacts()), weights, leaves)
     return {name: epsilon * part for name, part in zip(levels, parts, strict=True)}
 
 
 def _optimal_split(of: ErrorModel, target: Mapping[str, Fraction], leaves: Fraction | None) -> list[Fraction]:
     levels, many = of.measured, len(of.measured)
     units = max(BUDGET_PARTS, 2 * many)
-    own = int((leaves or 0) * units)
+    leaf_parts = int((leaves or 0) * units)
     spare = (
-        MAX_RESERVED_PARTS - own
-        if own <= MAX_RESERVED_PARTS and SINGLETON not in target
+        MAX_RESERVED_PARTS - leaf_parts
+        if leaf_parts <= MAX_RESERVED_PARTS and SINGLETON not in target
         else MAX_RESERVED_PARTS
     )
     least = np.full(many, max(1, min(MIN_PARTS_PER_FEATURE, spare // max(1, many - 1))))
     if SINGLETON in levels:
-        least[levels.index(SINGLETON)] = max(own, least[0])
+        least[levels.index(SINGLETON)] = max(leaf_parts, least[0])
     return [
         Fraction(int(n), units) for n in _allocated_parts(_SpecialistRatioObjective(of, target, units), least)
     ]
 
 
-def _allocated_parts(judge: _SpecialistRatioObjective, least: Ints) -> Ints:
-    """The split that the judge likes best; the same features are asked about again and again, also when they are made anew."""
-    asked = (judge.content, least.tobytes())
-    found = _SPLITS.get(asked)
-    if found is None:
+def _allocated_parts(objective: _SpecialistRatioObjective, least: Ints) -> Ints:
+    """The split that is best by the objective; the same features are asked about again and again, also as new objects."""
+    key = (objective.content, least.tobytes())
+    split = _SPLITS.get(key)
+    if split is None:
         if len(_SPLITS) >= MAX_CACHED_SPLITS:
             _SPLITS.clear()
-        found = _SPLITS[asked] = lexicographic_minimax(judge, judge.units, least)
-    return found
+        split = _SPLITS[key] = lexicographic_minimax(objective, objective.units, least)
+    return split
 
 
 _SPLITS: dict[Hashable, Ints] = {}
@@ -251,23 +249,24 @@ _SPLITS: dict[Hashable, Ints] = {}
 
 def specialist_ratios(
     features: FeatureDag,
-    given: Mapping[str, Fraction],
+    shares: Mapping[str, Fraction],
     target: Target,
     facts: DemandFacts | None = None,
     leaves: Fraction = Fraction(0),
 ) -> SpecialistRatios:
     """How shares serve a target, by the model of errors, beside any that give single trip types such a part of ε."""
-    epsilon, wanted = sum(given.values(), Fraction(0)), check_target(target, features)
-    of = error_model(features, list(given), epsilon, facts or DemandFacts())
-    judge = _SpecialistRatioObjective(of, wanted, COMPARISON_PARTS)
-    least = np.array([int(leaves * COMPARISON_PARTS) if name == SINGLETON else 0 for name in given])
-    best = _allocated_parts(judge, least)
-    own = of.precision(np.array([float(share / epsilon) for share in given.values()]))
+    epsilon, weights = sum(shares.values(), Fraction(0)), check_target(target, features)
+    of = error_model(features, list(shares), epsilon, facts or DemandFacts())
+    objective = _SpecialistRatioObjective(of, weights, COMPARISON_PARTS)
+    least = np.array([int(leaves * COMPARISON_PARTS) if name == SINGLETON else 0 for name in shares])
+    best = _allocated_parts(objective, least)
+    precision = of.precision(np.array([float(share / epsilon) for share in shares.values()]))
     worst, bound = (
-        float(np.exp(judge.of_precision(p).max())) for p in (own, judge.bought[best, np.arange(len(best))])
+        float(np.exp(objective.of_precision(p).max()))
+        for p in (precision, objective.bought[best, np.arange(len(best))])
     )
     return SpecialistRatios(
-        wanted, worst, min(worst, bound), leaves, "ρ" if of.law.currency == "rho" else "ε"
+        weights, worst, min(worst, bound), leaves, "ρ" if of.law.currency == "rho" else "ε"
     )
 
 
@@ -277,9 +276,9 @@ class _SpecialistRatioObjective:
     def __init__(self, of: ErrorModel, target: Mapping[str, Fraction], units: int) -> None:
         self.of, self.units = of, units
         self.content = (of.content, tuple(target.items()), units)
-        self.wanted = [of.names.index(name) for name in target]
+        self.target_columns = [of.names.index(name) for name in target]
         weight = np.array([float(weight) for weight in target.values()])
-        self.base: Floats = np.log(weight / weight.max()) - 0.5 * np.log(of.alone()[self.wanted])
+        self.base: Floats = np.log(weight / weight.max()) - 0.5 * np.log(of.alone()[self.target_columns])
 
     @cached_property
     def bought(self) -> Floats:
@@ -291,11 +290,11 @@ class _SpecialistRatioObjective:
         return self.of_precision(self.bought[parts, np.arange(parts.shape[-1])])
 
     def of_precision(self, precision: Floats) -> Floats:
-        made: Floats = self.base + 0.5 * np.log(self.of.errors(precision)[..., self.wanted])
-        return made
+        log_ratios: Floats = self.base + 0.5 * np.log(self.of.errors(precision)[..., self.target_columns])
+        return log_ratios
 
 
-# Budgets named after what they serve: single trip types (leaves), tables, or both. Each is a target of one optimiser.
+# Named after what they serve: single trip types (leaves), tables, or both. Each is a target of one optimiser.
 #
 # They take nothing for granted about the trips: their parts follow from the features and the law of the noise, and are the same for every ε.
 
@@ -313,13 +312,15 @@ class TableBudget(Budget):
 
     leaves: ClassVar[Fraction]
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        target, facts = dict.fromkeys(measured_tables(asked), 1), _without_demand(asked.facts)
-        found = optimal_shares(asked.features, asked.levels, WIDE_NOISE_EPSILON, target, facts, self.leaves)
-        return {name: share / WIDE_NOISE_EPSILON * asked.epsilon for name, share in found.items()}
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        target, facts = dict.fromkeys(measured_tables(problem), 1), _without_demand(problem.facts)
+        shares = optimal_shares(
+            problem.features, problem.levels, WIDE_NOISE_EPSILON, target, facts, self.leaves
+        )
+        return {name: share / WIDE_NOISE_EPSILON * problem.epsilon for name, share in shares.items()}
 
-    def standing(self, asked: AllocationProblem) -> SpecialistRatios:
-        return _wide_noise_ratios(asked, self.split(asked), measured_tables(asked), self.compared)
+    def specialist_ratios(self, problem: AllocationProblem) -> SpecialistRatios:
+        return _wide_noise_ratios(problem, self.split(problem), measured_tables(problem), self.compared)
 
     @property
     def compared(self) -> Fraction:
@@ -361,34 +362,36 @@ class LeavesBudget(Budget):
     proportional: ClassVar[bool] = False
     spared: ClassVar[Fraction] = Fraction(1, 10)
 
-    def split(self, asked: AllocationProblem) -> dict[str, Fraction]:
-        tables = [name for name in asked.levels if name != SINGLETON]
-        if not tables or SINGLETON not in asked.levels:
-            return dict.fromkeys(asked.levels, asked.epsilon / len(asked.levels))
-        spared = asked.epsilon * self.spared
-        spared = spared if asked.enough is None else min(spared, asked.enough)
-        return {n: asked.epsilon - spared if n == SINGLETON else spared / len(tables) for n in asked.levels}
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        tables = [name for name in problem.levels if name != SINGLETON]
+        if not tables or SINGLETON not in problem.levels:
+            return dict.fromkeys(problem.levels, problem.epsilon / len(problem.levels))
+        spared = problem.epsilon * self.spared
+        spared = spared if problem.enough is None else min(spared, problem.enough)
+        return {
+            n: problem.epsilon - spared if n == SINGLETON else spared / len(tables) for n in problem.levels
+        }
 
-    def standing(self, asked: AllocationProblem) -> SpecialistRatios:
-        served = [name for name in asked.levels if name == SINGLETON] or list(asked.levels)
-        return _wide_noise_ratios(asked, self.split(asked), served)
+    def specialist_ratios(self, problem: AllocationProblem) -> SpecialistRatios:
+        served = [name for name in problem.levels if name == SINGLETON] or list(problem.levels)
+        return _wide_noise_ratios(problem, self.split(problem), served)
 
 
-def measured_tables(asked: AllocationProblem) -> list[str]:
+def measured_tables(problem: AllocationProblem) -> list[str]:
     """The measured features that are tables; where there is none, the trip types."""
-    return [name for name in asked.levels if name != SINGLETON] or list(asked.levels)
+    return [name for name in problem.levels if name != SINGLETON] or list(problem.levels)
 
 
 def _wide_noise_ratios(
-    asked: AllocationProblem,
-    given: Mapping[str, Fraction],
+    problem: AllocationProblem,
+    shares: Mapping[str, Fraction],
     served: Sequence[str],
     leaves: Fraction = Fraction(0),
 ) -> SpecialistRatios:
     """As the shares were worked out: where noise is wide, and nothing is known about the trips."""
-    part = {name: share / asked.epsilon * WIDE_NOISE_EPSILON for name, share in given.items()}
+    part = {name: share / problem.epsilon * WIDE_NOISE_EPSILON for name, share in shares.items()}
     return specialist_ratios(
-        asked.features, part, dict.fromkeys(served, 1), _without_demand(asked.facts), leaves
+        problem.features, part, dict.fromkeys(served, 1), _without_demand(problem.facts), leaves
     )
 
 
@@ -398,8 +401,8 @@ def _without_demand(facts: DemandFacts) -> DemandFacts:
     return DemandFacts(law=facts.law, public=facts.public, changes=() if alike else facts.changes)
 
 
-def max_table_share(law: type[NoiseDistribution], change: Sensitivity) -> Fraction:
+def max_table_share(law: type[NoiseDistribution], sensitivity: Sensitivity) -> Fraction:
     """`MAX_TABLE_EPSILON` for a unit that changes counts so; where noise is paid for in ρ, what makes it as wide: 2(Δ/ε)² = l2²/2ρ."""
     if law.currency == "epsilon":
-        return MAX_TABLE_EPSILON * change.l1
-    return MAX_TABLE_EPSILON**2 / 4 * change.l2_squared
+        return MAX_TABLE_EPSILON * sensitivity.l1
+    return MAX_TABLE_EPSILON**2 / 4 * sensitivity.l2_squared

@@ -1,4 +1,7 @@
-"""The error to expect of every feature, from public facts alone: least squares on the strata of a balanced design, in closed form, with shrinkage."""
+"""The error to expect of every feature, from public facts alone: least squares on the strata of a balanced design, in closed form, with shrinkage.
+
+First how measurements add to one another (`Strata`: an orthogonal block structure, Nelder 1965), then the error that is left after shrinkage (`ErrorModel`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.privacy.unit import Sensitivity
 
-# How the measurements of features add to one another: least squares on a balanced design, in closed form.
+# Strata
 #
 # A design is balanced when every element of a feature holds as many trip types as any other, and features cross evenly: of the trip
 # types of a zone pair, the same part goes by each mode as everywhere. Averages over the elements of two features then commute, and
@@ -32,7 +35,7 @@ from cbdp.privacy.unit import Sensitivity
 
 Grouping = frozenset[str]  # all attributes that its elements tell
 
-UNMEASURED_PRECISION = 1e-100  # precision of what nothing measured tells
+UNMEASURED_PRECISION = 1e-100  # of what no measurement tells: it can be divided by
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,18 +45,18 @@ class Strata:
     names: tuple[str, ...]  # of the features
     sizes: Floats
     degrees: Floats  # numbers that each stratum holds
-    told: Floats  # strata × features: 1 where the feature refines the stratum's grouping
+    refines: Floats  # strata × features: 1 where the feature refines the stratum's grouping
 
     @property
     def content(self) -> Hashable:
         """The same for features that add to one another alike."""
-        return (self.names, self.sizes.tobytes(), self.degrees.tobytes(), self.told.tobytes())
+        return (self.names, self.sizes.tobytes(), self.degrees.tobytes(), self.refines.tobytes())
 
     def variance(self, precision: Floats) -> Floats:
-        """Of a count of each feature (last axis), if each feature was measured with these precisions; 0: not measured."""
-        known = np.maximum((precision / self.sizes) @ self.told.T, UNMEASURED_PRECISION)
-        made: Floats = (self.degrees / known) @ self.told / self.sizes**2
-        return made
+        """Of a count of each feature (last axis), if each feature was measured with these precisions; 0: not measured. The GLS variance, stratum by stratum."""
+        information = np.maximum((precision / self.sizes) @ self.refines.T, UNMEASURED_PRECISION)
+        variance: Floats = (self.degrees / information) @ self.refines / self.sizes**2
+        return variance
 
 
 def design_strata(features: FeatureDag) -> Strata:
@@ -64,26 +67,28 @@ def design_strata(features: FeatureDag) -> Strata:
     >>> design_strata(dag).names, design_strata(dag).degrees.tolist()
     (('total', 'time', 'from', 'singleton'), [1.0, 3.0, 5.0, 15.0])
     """
-    found = _STRATA.get(features)
-    if found is None:
-        found = _STRATA[features] = _design_strata(features)
-    return found
+    strata = _STRATA.get(features)
+    if strata is None:
+        strata = _STRATA[features] = _design_strata(features)
+    return strata
 
 
 _STRATA: WeakKeyDictionary[FeatureDag, Strata] = WeakKeyDictionary()
 
 
 def _design_strata(features: FeatureDag) -> Strata:
-    tells = {name: _determined_attributes(features, name) for name in features.features}
-    strata = _common_groupings(features, tells)
+    determined = {name: _determined_attributes(features, name) for name in features.features}
+    strata = _common_groupings(features, determined)
     degrees: dict[Grouping, float] = {}
     for grouping, size in strata:  # coarse ones first
         degrees[grouping] = max(0.0, size - sum(d for other, d in degrees.items() if other < grouping))
     return Strata(
-        tuple(tells),
-        np.array([float(features.size(name)) for name in tells]),
+        tuple(determined),
+        np.array([float(features.size(name)) for name in determined]),
         np.array([*degrees.values()], dtype=float),
-        np.array([[float(grouping <= told) for told in tells.values()] for grouping in degrees]),
+        np.array(
+            [[float(grouping <= attributes) for attributes in determined.values()] for grouping in degrees]
+        ),
     )
 
 
@@ -95,14 +100,14 @@ def _determined_attributes(features: FeatureDag, name: str) -> Grouping:
 
 def _determines(features: FeatureDag, name: str, attribute: str) -> bool:
     universe, by = features.universe, features.features[name].by
-    wanted = universe.attribute(attribute)
-    if attribute in by or set(wanted.of) <= set(by) or len(wanted.labels) == 1:
+    target = universe.attribute(attribute)
+    if attribute in by or set(target.of) <= set(by) or len(target.labels) == 1:
         return True
-    near = _connected(features, by, set(wanted.of))
+    near = _connected(features, by, set(target.of))
     if not near:
         return False
     alone = universe.partition(near).size
-    return len(wanted.labels) <= alone and universe.partition([*near, attribute]).size == alone
+    return len(target.labels) <= alone and universe.partition([*near, attribute]).size == alone
 
 
 def _connected(features: FeatureDag, by: Sequence[str], dims: set[str]) -> list[str]:
@@ -116,17 +121,17 @@ def _connected(features: FeatureDag, by: Sequence[str], dims: set[str]) -> list[
         reached = further
 
 
-def _common_groupings(features: FeatureDag, tells: dict[str, Grouping]) -> list[tuple[Grouping, int]]:
+def _common_groupings(features: FeatureDag, determined: dict[str, Grouping]) -> list[tuple[Grouping, int]]:
     """The groupings of features and what any of them have in common, coarse ones first, with their sizes."""
-    every = dict.fromkeys(tells.values())
+    every = dict.fromkeys(determined.values())
     while True:
         further = [a & b for a in every for b in every if a & b not in every]
         if not further:
             break
         every |= dict.fromkeys(further)
-    sizes = {told: features.size(name) for name, told in tells.items()}
-    made = [(g, sizes[g] if g in sizes else _grouping_size(features, g)) for g in every]
-    return sorted(made, key=lambda pair: (pair[1], len(pair[0]), sorted(pair[0])))
+    sizes = {grouping: features.size(name) for name, grouping in determined.items()}
+    sized = [(g, sizes[g] if g in sizes else _grouping_size(features, g)) for g in every]
+    return sorted(sized, key=lambda pair: (pair[1], len(pair[0]), sorted(pair[0])))
 
 
 def _grouping_size(features: FeatureDag, grouping: Grouping) -> int:
@@ -140,33 +145,31 @@ def _grouping_size(features: FeatureDag, grouping: Grouping) -> int:
     return features.universe.partition(needed).size
 
 
-# The error that is to be expected of every feature, from public facts alone.
-#
-# What is worked out rests on sizes, noise laws, the unit's sensitivity, an order of magnitude of trips, and this model.
+# The model of errors, which rests on sizes, noise laws, the unit's sensitivity, an order of magnitude of trips, and this:
 #
 # 1. *Noise.* All measurements are reconciled by least squares, weighed by inverse variance, on a balanced design
-#    (`cbdp.privacy.budget.expected_error`): finer features add up to coarser ones, coarser ones correct finer ones, and features that cross help one
+#    (the strata above): finer features add up to coarser ones, coarser ones correct finer ones, and features that cross help one
 #    another through what they have in common. The noise of each measurement has the exact variance that its part of ε buys.
 # 2. *Signal.* What is known to be small cannot be far off, and most counts are small. Of T trips an element holds μ = T/n_i on
 #    average. A share φ of the elements holds any trips, m = μ/φ each on average: one, and a log-normal number more. The logarithm of these has variance
-#    σ² = `SPREAD` for single trip types, and less for coarser features, in proportion to ln n_i: every doubling of the elements adds as much
+#    σ² = `LOG_DEMAND_VARIANCE` for single trip types, and less for coarser features, in proportion to ln n_i: every doubling of the elements adds as much
 #    unevenness, and the total has none. An element that holds x is off by x²·V/(x² + V): the risk of an estimate that shrinks each
 #    count as is best for its size. Where few elements are filled, a count drowns among the noise of empty ones, and is off by all of x²,
 #    unless it exceeds b·ln(1/φ): the tail of noise of scale b = √(V/2) is exp(−x/b). The step is rounded off. The share of trip
 #    types that are filled is stated, or what Poisson counts have whose means are twice as uneven as that; an element of k types is filled when one
-#    of them is, and as types in use are neighbours, k^0.8 of them have a say. With unknown T nothing is shrunk.
+#    of them is, and as types in use are neighbours, k^`EFFECTIVE_TYPES_EXPONENT` of them have a say. With unknown T nothing is shrunk.
 # 3. *Sums of shrunk trip types.* Tables are told by trip types that were shrunk already: less noise is added up than was measured, but errors that
 #    shrinking makes are shared. In sums a trip type counts with the geometric mean of the two variances. That is no theorem: it lies halfway, and
 #    fits simulated releases (docs/explanation/accuracy.md).
 
 
-LOG_DEMAND_VARIANCE = 2.25  # variance of the logarithm of what trip types hold beyond one trip
-DEMAND_CONCENTRATION = 0.8
+LOG_DEMAND_VARIANCE = 2.25  # of the logarithm of what filled trip types hold beyond one trip
+EFFECTIVE_TYPES_EXPONENT = 0.8  # of k neighbouring types k to this power are filled or empty independently
 QUADRATURE_NODES = np.arange(
     -8.0, 12.0, 0.25
 )  # standard deviations from the middle; squares weigh the upper tail
 QUADRATURE_WEIGHTS = np.exp(-0.5 * QUADRATURE_NODES**2) / np.exp(-0.5 * QUADRATURE_NODES**2).sum()
-PUBLIC_PRECISION = 1e30  # precision of what is public
+PUBLIC_PRECISION = 1e30  # of counts that are public: as good as exact
 MAX_NOISE_RATE = 500.0  # one over the scale of one answer, from which there is no noise to speak of
 
 
@@ -179,15 +182,15 @@ class CountSizes:
 
     def error(self, variance: Floats) -> Floats:
         """The error variance that noise of this variance leaves."""
-        made: Floats = self.filled * (self.risk(self.square, variance[..., None]) @ QUADRATURE_WEIGHTS)
-        return made
+        expected: Floats = self.filled * (self.risk(self.square, variance[..., None]) @ QUADRATURE_WEIGHTS)
+        return expected
 
     def risk(self, square: Floats, noise: Floats) -> Floats:
-        """The error variance of elements that hold counts of these squares, where noise has this variance."""
+        """The error variance of elements that hold counts of these squares, where noise has this variance: x²V/(x² + V) of ideal shrinkage, or all of x²."""
         drowned = noise / 2.0 * math.log(self.filled) ** 2  # the square of what stands out
         lost = drowned**2 / (drowned**2 + square**2)
-        made: Floats = square * (lost + (1.0 - lost) * noise / (square + noise))
-        return made
+        expected: Floats = square * (lost + (1.0 - lost) * noise / (square + noise))
+        return expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,27 +217,27 @@ class ErrorModel:
 
     def precision(self, part: Floats) -> Floats:
         """Of one count of each measured feature (last axis), for these parts of the whole; 0 where nothing is spent."""
-        made = np.zeros(part.shape)
+        precision = np.zeros(part.shape)
         for column, name in enumerate(self.measured):
-            made[..., column] = self._bought(name, part[..., column])
-        return made
+            precision[..., column] = self._bought(name, part[..., column])
+        return precision
 
     def _bought(self, feature: str, part: Floats) -> Floats:
         change = self.changes[self.names.index(feature)]
         rate = np.minimum(self.law.rate(part * self.amount, change), MAX_NOISE_RATE)
         spent = rate > 0
-        made = np.zeros(rate.shape)
-        made[spent] = self.law.precision(rate[spent])[0]
-        return made
+        precision = np.zeros(rate.shape)
+        precision[spent] = self.law.precision(rate[spent])[0]
+        return precision
 
     def errors(self, precision: Floats) -> Floats:
         """Error variance of a count of each feature (last axis), given the precision of each measured one (last axis)."""
-        made = self._shrunk(self.reconciled(precision))
+        variances = self._shrunk(self.reconciled(precision))
         leaves = self.names.index(SINGLETON)
         if self.signals[leaves] is not None:
-            sums = self._in_sums(self._every(precision), made[..., leaves])
-            made[..., :leaves] = self._shrunk(sums)[..., :leaves]
-        return made
+            sums = self._in_sums(self._every(precision), variances[..., leaves])
+            variances[..., :leaves] = self._shrunk(sums)[..., :leaves]
+        return variances
 
     def reconciled(self, precision: Floats) -> Floats:
         """The variance of the noise of a count of each feature, once all measurements agree and before anything is shrunk."""
@@ -260,15 +263,15 @@ class ErrorModel:
 
     def ratios(self, part: Floats) -> Floats:
         """How many times the specialist's error that of each feature is (last axis), given the measured ones' parts of ε."""
-        made: Floats = np.sqrt(self.errors(self.precision(part)) / self.alone())
-        return made
+        ratios: Floats = np.sqrt(self.errors(self.precision(part)) / self.alone())
+        return ratios
 
     def _shrunk(self, variance: Floats) -> Floats:
-        made = variance.copy()
+        shrunk = variance.copy()
         for column, signal in enumerate(self.signals):
             if signal is not None:
-                made[..., column] = signal.error(variance[..., column])
-        return made
+                shrunk[..., column] = signal.error(variance[..., column])
+        return shrunk
 
 
 def error_model(
@@ -293,7 +296,7 @@ def _count_sizes(features: FeatureDag, facts: DemandFacts) -> Iterator[CountSize
     )
     for name in features.features:
         size = features.size(name)
-        apart = (types / size) ** DEMAND_CONCENTRATION
+        apart = (types / size) ** EFFECTIVE_TYPES_EXPONENT
         any_of = 1.0 if filled >= 1 else -math.expm1(apart * math.log1p(-filled))
         uneven = LOG_DEMAND_VARIANCE * math.log(size) / max(math.log(types), 1.0)
         beyond_one = max(trips / size / any_of - 1.0, 0.0)
@@ -302,8 +305,8 @@ def _count_sizes(features: FeatureDag, facts: DemandFacts) -> Iterator[CountSize
 
 def _log_normal(mean: float, spread: float) -> Floats:
     """Values at the nodes of a log-normal law of this mean."""
-    made: Floats = mean * np.exp(math.sqrt(spread) * QUADRATURE_NODES - spread / 2.0)
-    return made
+    values: Floats = mean * np.exp(math.sqrt(spread) * QUADRATURE_NODES - spread / 2.0)
+    return values
 
 
 def _expected_occupancy(mean: float) -> float:
@@ -315,7 +318,7 @@ def _expected_occupancy(mean: float) -> float:
 
 
 def expected_errors(
-    features: FeatureDag, given: Mapping[str, Fraction], facts: DemandFacts | None = None
+    features: FeatureDag, shares: Mapping[str, Fraction], facts: DemandFacts | None = None
 ) -> dict[str, float]:
     """By feature the expected error of one count in trips (a standard deviation), if ε is shared so.
 
@@ -324,8 +327,8 @@ def expected_errors(
     >>> {name: round(off, 2) for name, off in expected_errors(dag, {"singleton": Fraction(1)}).items()}
     {'total': 2.71, 'singleton': 1.36}
     """
-    epsilon = sum(given.values(), Fraction(0))
-    made = error_model(features, list(given), epsilon, facts or DemandFacts())
-    part = np.array([float(share / epsilon) for share in given.values()])
-    errors = np.sqrt(made.errors(made.precision(part)))
-    return dict(zip(made.names, errors.tolist(), strict=True))
+    epsilon = sum(shares.values(), Fraction(0))
+    model = error_model(features, list(shares), epsilon, facts or DemandFacts())
+    part = np.array([float(share / epsilon) for share in shares.values()])
+    errors = np.sqrt(model.errors(model.precision(part)))
+    return dict(zip(model.names, errors.tolist(), strict=True))

@@ -1,4 +1,7 @@
-"""Noise distributions as public mathematics: mass, tails, variance, quantiles, cost. One file for each family; samplers are in measuring/."""
+"""Noise distributions as public mathematics: mass, tails, variance, quantiles, cost. One file for each family; samplers are in measuring/.
+
+Whoever needs to know about noise asks its distribution, and assumes none.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,14 @@ from cbdp.errors import InputError
 from cbdp.parts import Parts, subclass_of
 from cbdp.privacy.unit import Sensitivity
 
-# What every law of noise can say about itself. Whoever needs to know about noise asks the law, and assumes none.
-
-
 PrivacyMeasure = Literal["epsilon", "rho"]
-MIN_SCALE = 1e-300
-CONVOLVED_COLUMNS = 512  # columns of a lattice that are blurred at a time
-MIN_VARIANCE = 1e-100  # what is given to noise too small to speak of: it can be computed with
+MIN_SCALE = 1e-300  # stands for a scale of 0, so that it can be divided by
+CONVOLVED_COLUMNS = (
+    512  # columns of a lattice that are blurred at a time: the matrix of shifted masses stays small
+)
+MIN_VARIANCE = (
+    1e-100  # square trips; the variance of noise too small to speak of, so that it can be divided by
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class NoiseDistribution(ABC):
     name: ClassVar[str]
     about: ClassVar[str] = ""
     words: ClassVar[str] = ""  # how manifests state it
-    whole: ClassVar[bool] = True  # is Z a whole number
+    whole: ClassVar[bool] = True  # whether Z is a whole number
     excess_kurtosis: ClassVar[float] = 3.0  # beyond the normal law's
     currency: ClassVar[PrivacyMeasure] = (
         "epsilon"  # what such noise is paid with: ε, or the ρ of zero-concentrated privacy
@@ -51,21 +55,21 @@ class NoiseDistribution(ABC):
             raise InputError(f"the noise scale is {self.scale!r}: give a finite number of at least 0")
 
     @classmethod
-    def costing(cls, amount: Fraction, change: Sensitivity) -> Self:
-        """The law whose noise costs this much (of its currency) on counts that one unit changes so; never more, if hardly less.
+    def calibrate(cls, amount: Fraction, sensitivity: Sensitivity) -> Self:
+        """Noise whose privacy cost at this sensitivity is at most `amount`: scale l1/ε (Dwork and others 2006, Proposition 1, on whole numbers).
 
         Proof: docs/proofs/geometric.md.
         """
-        return cls(Fraction(change.l1) / amount)
+        return cls(Fraction(sensitivity.l1) / amount)
 
-    def cost(self, change: Sensitivity) -> Fraction:
-        """What such noise costs on counts that one unit changes so."""
-        return Fraction(change.l1) / Fraction(self.scale)
+    def cost(self, sensitivity: Sensitivity) -> Fraction:
+        """The privacy cost of such noise at this sensitivity."""
+        return Fraction(sensitivity.l1) / Fraction(self.scale)
 
     @classmethod
-    def rate(cls, amount: Floats, change: Sensitivity) -> Floats:
+    def rate(cls, amount: Floats, sensitivity: Sensitivity) -> Floats:
         """One over the scale that these amounts buy; not exact."""
-        return np.asarray(amount / change.l1)
+        return np.asarray(amount / sensitivity.l1)
 
     def times(self, factor: float) -> Self:
         """The same law with noise so many times as large."""
@@ -162,12 +166,12 @@ class NoiseDistribution(ABC):
 
     def extreme(self, many: Any, spare: float) -> Any:
         """About what the largest of so many noises exceeds with probability exp(−spare)."""
-        wanted = np.exp(-spare) / np.asarray(many, dtype=float)
-        high = np.full(wanted.shape, 1e3 * math.sqrt(self.variance()) + 1)
+        tail = np.exp(-spare) / np.asarray(many, dtype=float)
+        high = np.full(tail.shape, 1e3 * math.sqrt(self.variance()) + 1)
         low = -high
         for _ in range(100):
             middle = (low + high) / 2
-            exceeded = self.survival(middle) > wanted
+            exceeded = self.survival(middle) > tail
             low, high = np.where(exceeded, middle, low), np.where(exceeded, high, middle)
         return (low + high) / 2
 
@@ -178,8 +182,8 @@ class NoiseDistribution(ABC):
         share = self.survival(at)
         pieces = np.append((share[1:] + share[:-1]) / 2 * np.diff(at), 0.0)
         mean = np.cumsum(pieces[::-1])[::-1]  # E max(0, Z − s) is the integral of P(Z > t) over t > s
-        wanted = np.asarray(excess, dtype=float)
-        return np.where(wanted > mean[0], -wanted, np.interp(-wanted, -mean, at))
+        target = np.asarray(excess, dtype=float)
+        return np.where(target > mean[0], -target, np.interp(-target, -mean, at))
 
     def falloff(self, at: Any) -> Floats:
         """About how far below these heights e times as many noises lie above as above them."""
@@ -193,11 +197,11 @@ class NoiseDistribution(ABC):
         wide = rows.shape[-1]
         up = self._mass(step * np.arange(wide), step)
         mass = np.concatenate([up[:0:-1], up])  # at −wide + 1 … wide − 1 steps
-        made = np.empty(rows.shape)
+        convolved = np.empty(rows.shape)
         for start in range(0, wide, CONVOLVED_COLUMNS):
             to = np.arange(start, min(start + CONVOLVED_COLUMNS, wide))
-            made[:, to] = rows @ mass[wide - 1 + to - np.arange(wide)[:, None]]
-        return made
+            convolved[:, to] = rows @ mass[wide - 1 + to - np.arange(wide)[:, None]]
+        return convolved
 
     def _mass(self, at: NDArray[Any], step: int) -> Floats:
         """The probability of what is nearest to these points of a lattice; what lies between two is shared evenly."""
@@ -211,7 +215,7 @@ class NoiseDistribution(ABC):
         return np.asarray((one + other) / 2)
 
 
-# The laws of noise as public mathematics: mass, tails, variance, quantiles. One file each; samplers are in measuring/.
+# The table
 
 
 NOISE_DISTRIBUTIONS: Parts[type[NoiseDistribution]] = Parts(

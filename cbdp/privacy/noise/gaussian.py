@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise: P(z) ∝ exp(−z²/2σ²) on the whole numbers, with σ the scale.
+"""Discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Definition 1): P(z) ∝ exp(−z²/2σ²) on the whole numbers, with σ the scale.
 
 Sums over all z are theta functions. Where σ is small few terms matter; where it is large Poisson's summation formula turns them into
 Gaussian integrals with corrections of the order exp(−2π²σ²), so that every figure is right to the last digits at any scale.
@@ -21,10 +21,10 @@ from cbdp.privacy.unit import Sensitivity
 MAX_SCALE_BY_TERMS = 1.0  # scales up to which sums are added up term by term, beyond by Poisson's formula
 MIN_SCALE_PLAIN_VARIANCE = 3.0  # scales from which the variance is scale² to the last digit
 MAX_TABULATED_SCALE = 4096.0  # scales up to which tails are kept in a table
-TAIL_SCALES = 38.0  # in scales: beyond it P(z) is hardly above the least float
+TAIL_SCALES = 38.0  # scales from the middle, beyond which P(z) is hardly above the least float
 DIRECT_TERMS = np.arange(-40, 41)  # more than matter where σ ≤ 1
 POISSON_TERMS = np.arange(-3, 4)  # more than matter where σ ≥ 1
-MIN_SIZE = 1e-150  # its square can still be divided by
+MIN_SIZE = 1e-150  # stands for a scale of 0: its square can still be divided by
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,22 @@ class DiscreteGaussian(NoiseDistribution):
     currency: ClassVar[PrivacyMeasure] = "rho"
 
     @classmethod
-    def costing(cls, amount: Fraction, change: Sensitivity) -> Self:
-        """ρ = l2²/2σ² (Canonne, Kamath and Steinke 2020), with σ rounded up to twelve digits: what files hold to the last one.
+    def calibrate(cls, amount: Fraction, sensitivity: Sensitivity) -> Self:
+        """ρ = l2²/2σ² (Canonne, Kamath and Steinke 2020, Proposition 5), with σ rounded up to twelve digits: what files hold to the last one.
 
         >>> from cbdp.privacy.unit import sensitivity
         >>> from cbdp.privacy.unit import Trip
-        >>> DiscreteGaussian.costing(Fraction(1, 8), sensitivity(Trip()))
+        >>> DiscreteGaussian.calibrate(Fraction(1, 8), sensitivity(Trip()))
         DiscreteGaussian(scale=Fraction(2, 1))
         """
-        return cls(scale_rounded_up(Fraction(change.l2_squared) / (2 * amount)))
+        return cls(scale_rounded_up(Fraction(sensitivity.l2_squared) / (2 * amount)))
 
-    def cost(self, change: Sensitivity) -> Fraction:
-        return Fraction(change.l2_squared) / (2 * Fraction(self.scale) ** 2)
+    def cost(self, sensitivity: Sensitivity) -> Fraction:
+        return Fraction(sensitivity.l2_squared) / (2 * Fraction(self.scale) ** 2)
 
     @classmethod
-    def rate(cls, amount: Floats, change: Sensitivity) -> Floats:
-        return np.asarray(np.sqrt(2 * amount / change.l2_squared))
+    def rate(cls, amount: Floats, sensitivity: Sensitivity) -> Floats:
+        return np.asarray(np.sqrt(2 * amount / sensitivity.l2_squared))
 
     @classmethod
     def precision(cls, rate: Floats) -> tuple[Floats, Floats]:
@@ -143,10 +143,10 @@ class DiscreteGaussian(NoiseDistribution):
         density = np.exp(-0.5 * at**2) / math.sqrt(2 * math.pi)
         mills = np.where(at > 5, math.sqrt(math.pi / 2) * erfcx(np.maximum(at, 0) / math.sqrt(2)), 0.0)
         mean = np.where(at > 5, density * (1 - at * mills), density - at * tail)
-        wanted = np.asarray(excess, dtype=float) / self.size
-        level = np.log(np.maximum(wanted, np.finfo(float).tiny))
-        found = np.interp(-level, -np.log(np.maximum(mean, np.finfo(float).tiny)), at)
-        return np.asarray(self.size * np.where(wanted > mean[0], -wanted, found))
+        target = np.asarray(excess, dtype=float) / self.size
+        level = np.log(np.maximum(target, np.finfo(float).tiny))
+        standardized = np.interp(-level, -np.log(np.maximum(mean, np.finfo(float).tiny)), at)
+        return np.asarray(self.size * np.where(target > mean[0], -target, standardized))
 
     def falloff(self, at: Any) -> Floats:
         """σ²/at, from where that is less than σ; never less than a tenth of it."""
@@ -162,9 +162,9 @@ def scale_rounded_up(square: Fraction, digits: int = 12) -> Fraction:
     """
     places = digits - 1 - math.floor(math.log10(float(square)) / 2)
     unit = Fraction(10) ** places
-    wanted = square * unit**2
-    root = math.isqrt(math.ceil(wanted))
-    return Fraction(root if root**2 >= wanted else root + 1) / unit
+    scaled = square * unit**2
+    root = math.isqrt(math.ceil(scaled))
+    return Fraction(root if root**2 >= scaled else root + 1) / unit
 
 
 def _log_normalizer(size: float) -> float:
@@ -191,15 +191,15 @@ def _gaussian_variance(size: float) -> float:
 
 def _gaussian_precision(rate: Floats) -> Floats:
     """The inverse variance of noise of scale 1/rate."""
-    made = rate**2
+    precision = rate**2
     small = (
         rate > 1 / MIN_SCALE_PLAIN_VARIANCE
     )  # there noise on whole numbers has another variance than noise on all
     square = DIRECT_TERMS.astype(float) ** 2
     weights = np.exp(-0.5 * np.minimum(rate[small][..., None], 1e100) ** 2 * square)
     with np.errstate(divide="ignore", under="ignore"):
-        made[small] = 1 / np.maximum((weights @ square) / weights.sum(axis=-1), MIN_VARIANCE)
-    return np.asarray(made)
+        precision[small] = 1 / np.maximum((weights @ square) / weights.sum(axis=-1), MIN_VARIANCE)
+    return np.asarray(precision)
 
 
 def _mean_absolute(size: float) -> float:
@@ -212,17 +212,17 @@ def _mean_absolute(size: float) -> float:
 
 def _log_tail(size: float, n: Floats) -> Floats:
     """The logarithm of P(Z ≥ n) for whole n ≥ 1."""
-    made = _log_tail_asymptotic(size, np.maximum(n, TAIL_SCALES * size))
+    beyond = _log_tail_asymptotic(size, np.maximum(n, TAIL_SCALES * size))
     near = n <= TAIL_SCALES * size
     if size <= MAX_TABULATED_SCALE:
         table = _tail_table(size)
-        return np.where(near, table[np.where(near, n, 0).astype(np.int64)], made)
-    return np.where(near, _log_tail_euler_maclaurin(size, np.where(near, n, 1.0)), made)
+        return np.where(near, table[np.where(near, n, 0).astype(np.int64)], beyond)
+    return np.where(near, _log_tail_euler_maclaurin(size, np.where(near, n, 1.0)), beyond)
 
 
 @lru_cache(maxsize=16)
 def _tail_table(size: float) -> Floats:
-    """The logarithm of P(Z ≥ n) for n = 0, 1, … to where it is told otherwise.
+    """The logarithm of P(Z ≥ n) for n = 0, 1, … to where the asymptotic series takes over.
 
     P(Z ≥ n) = P(Z = n) · S_n with S_n = 1 + exp(−(2n + 1)/2σ²) · S_(n+1): all terms are positive, so that no digit is lost.
     """

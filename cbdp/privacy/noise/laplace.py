@@ -11,12 +11,12 @@ import numpy as np
 from cbdp.arrays import Floats
 from cbdp.privacy.noise import MIN_VARIANCE, NoiseDistribution
 
-# Two-sided geometric noise (discrete Laplace): P(z) = (1 − r)/(1 + r) · r^|z| with r = exp(−1/scale).
-
 
 @dataclass(frozen=True)
 class DiscreteLaplace(NoiseDistribution):
-    """The default: pure ε-differential privacy for whole counts.
+    """Two-sided geometric noise, the default: P(z) = (1 − r)/(1 + r) · r^|z| with r = exp(−1/scale). Pure ε-differential privacy for whole counts.
+
+    As `scipy.stats.dlaplace(1/scale)`; the geometric mechanism of Ghosh, Roughgarden and Sundararajan (2012).
 
     Proof: docs/proofs/geometric.md.
 
@@ -46,8 +46,8 @@ class DiscreteLaplace(NoiseDistribution):
 
     @classmethod
     def precision(cls, rate: Floats) -> tuple[Floats, Floats]:
-        made: Floats = np.maximum(2.0 * np.sinh(rate / 2.0) ** 2, np.finfo(float).tiny)
-        return made, np.sinh(rate)
+        precision: Floats = np.maximum(2.0 * np.sinh(rate / 2.0) ** 2, np.finfo(float).tiny)
+        return precision, np.sinh(rate)
 
     def log_pmf(self, z: Any) -> Floats:
         distance = np.abs(np.asarray(z, dtype=float))
@@ -80,8 +80,8 @@ class DiscreteLaplace(NoiseDistribution):
             return np.zeros_like(s)
         r = self.decay
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = np.log((1 - r) ** 2 / ((1 - r) ** 2 - 4 * r * np.sinh(s / 2) ** 2))
-        return np.where(np.abs(s) * self.size < 1, found, np.inf)
+            cumulant = np.log((1 - r) ** 2 / ((1 - r) ** 2 - 4 * r * np.sinh(s / 2) ** 2))
+        return np.where(np.abs(s) * self.size < 1, cumulant, np.inf)
 
     def _half_width_below(self, confidence: float) -> int:
         guess = math.log(2 / (1 + self.decay) / (1 - confidence)) * self.size - 1
@@ -94,23 +94,25 @@ class DiscreteLaplace(NoiseDistribution):
         """Z exceeds s ≥ 0 by b/2 · exp(−s/b) on average, and s < 0 by b/2 − s or so."""
         scale = float(self.scale)
         sparse = np.maximum(2.0 * excess / scale, np.finfo(float).tiny)
-        made: Floats = scale * np.where(sparse < 1.0, -np.log(sparse), 0.5 * (1.0 - sparse))
-        return made
+        shift: Floats = scale * np.where(sparse < 1.0, -np.log(sparse), 0.5 * (1.0 - sparse))
+        return shift
 
     def blurred(self, rows: Floats, step: int) -> Floats:
         """Two recursions, from either side."""
         from cbdp.privacy.noise import convolution
 
-        made: Floats = convolution.convolved(np.ascontiguousarray(rows), math.exp(-step / float(self.scale)))
-        return made
-
-
-# Continuous Laplace noise rounded to the nearest whole number: the papers' noise on counts.
+        convolved: Floats = convolution.convolved(
+            np.ascontiguousarray(rows), math.exp(-step / float(self.scale))
+        )
+        return convolved
 
 
 @dataclass(frozen=True)
 class RoundedLaplace(NoiseDistribution):
-    """P(0) = 1 − exp(−1/2b) and P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b)). Proof: docs/proofs/rounded.md."""
+    """Laplace noise rounded to the nearest whole number, the papers' on counts: P(0) = 1 − exp(−1/2b), P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b)).
+
+    Proof: docs/proofs/rounded.md.
+    """
 
     name: ClassVar[str] = "rounded"
     about: ClassVar[str] = "Laplace noise rounded to whole numbers, as in the CBDP paper: pure ε"
@@ -158,8 +160,8 @@ class RoundedLaplace(NoiseDistribution):
         root = math.sqrt(r) if r else 1.0
         with np.errstate(invalid="ignore", divide="ignore"):
             below = (1 - r) ** 2 - 4 * r * np.sinh(s / 2) ** 2
-            found = np.log(1 - root + (1 - r) / root * (r * np.cosh(s) - r * r) / below)
-        return np.where(np.abs(s) * self.size < 1, found, np.inf)
+            cumulant = np.log(1 - root + (1 - r) / root * (r * np.cosh(s) - r * r) / below)
+        return np.where(np.abs(s) * self.size < 1, cumulant, np.inf)
 
     def _half_width_below(self, confidence: float) -> int:
         return max(0, math.ceil(-math.log1p(-confidence) * self.size - 0.5) - 1)
@@ -168,12 +170,12 @@ class RoundedLaplace(NoiseDistribution):
         return float(self.scale) * (np.log(many) + spare)
 
 
-# Continuous Laplace noise: never drawn here (its last bits reveal the count), but met in tables of others.
-
-
 @dataclass(frozen=True)
 class ContinuousLaplace(NoiseDistribution):
-    """Density exp(−|z|/b) / 2b."""
+    """Density exp(−|z|/b) / 2b, as `scipy.stats.laplace(scale=b)`.
+
+    Never drawn here, since its last bits reveal the count (Mironov 2012), but met in tables of others.
+    """
 
     name: ClassVar[str] = "laplace"
     about: ClassVar[str] = "continuous Laplace noise, in tables that others have published"
@@ -204,11 +206,11 @@ class ContinuousLaplace(NoiseDistribution):
 
     def log_moment(self, s: Floats) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = -np.log1p(-((float(self.scale) * s) ** 2))
-        return np.where(np.abs(s) * float(self.scale) < 1, found, np.inf)
+            cumulant = -np.log1p(-((float(self.scale) * s) ** 2))
+        return np.where(np.abs(s) * float(self.scale) < 1, cumulant, np.inf)
 
     def log_pmf_of_sum(self, many: int, z: Floats) -> Floats:
-        """A Bessel function of order n − 1/2.
+        """The sum of n is symmetric variance-gamma: a Bessel function of order n − 1/2.
 
         >>> law, z = ContinuousLaplace(1.4), np.array([2.8])
         >>> bool(np.allclose(law.log_pmf_of_sum(3, z), np.log(13 * np.exp(-2) / 16 / 1.4)))  # (u² + 3u + 3) exp(−u)/16

@@ -59,20 +59,22 @@ class Format:
 
     def check_options(self, options: dict[str, Any]) -> None:
         """Refuse options that this format does not have."""
-        known = list(signature(self.write).parameters)[2:]
+        options_of_format = list(signature(self.write).parameters)[2:]
         for option in options:
-            if option not in known:
-                raise InputError(f"{self.name} has no option {option!r}: it has {', '.join(known) or 'none'}")
+            if option not in options_of_format:
+                raise InputError(
+                    f"{self.name} has no option {option!r}: it has {', '.join(options_of_format) or 'none'}"
+                )
 
 
-# What every export says beside the numbers: the publisher's words, what protects the riders or that nothing does, and where it is from.
+# What every export says beside the numbers: the publisher's words, what protects the riders or that nothing does, and where it is from
 
 
 def provenance(release: Release) -> dict[str, Any]:
     """As JSON."""
-    said = {} if release.about is None else release.about.json()
+    words = {} if release.about is None else release.about.json()
     return (
-        said
+        words
         | ({} if release.secure else {"simulation": True})
         | _privacy_statement(release)
         | _counted(release)
@@ -81,12 +83,12 @@ def provenance(release: Release) -> dict[str, Any]:
 
 def provenance_lines(release: Release) -> dict[str, str]:
     """The same as a line of text each, for formats that hold nothing else."""
-    said = {} if release.about is None else release.about.texts()
+    words = {} if release.about is None else release.about.texts()
     numbers = {
         name: value if isinstance(value, str) else f"{value:g}"
         for name, value in _privacy_statement(release).items()
     }
-    return said | ({} if release.secure else {"simulation": "true"}) | numbers | _counted(release)
+    return words | ({} if release.secure else {"simulation": "true"}) | numbers | _counted(release)
 
 
 def _counted(release: Release) -> dict[str, str]:
@@ -109,7 +111,7 @@ def _privacy_statement(release: Release) -> dict[str, Any]:
     return spent | {"protects": str(claim.unit)} | source
 
 
-# Files that are there when they are finished, and libraries that are asked for when they are needed.
+# Files that are there when they are finished, and libraries that are loaded when they are needed
 
 
 @contextmanager
@@ -150,7 +152,7 @@ def optional_library(module: str, extra: str) -> Any:
         raise InputError(f"this format needs {module}: pip install 'cbdp[{extra}]'") from None
 
 
-# Text inside XML.
+# Text inside XML
 
 
 # what XML 1.0 cannot hold, not even escaped
@@ -171,7 +173,7 @@ def sumo_id(text: str) -> str:
     >>> sumo_id("north & east"), sumo_id("Zürich-7")
     ('north%20%26%20east', 'Zürich-7')
     """
-    return SUMO_UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", _check_xml_characters(text))
+    return SUMO_UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", _check_xml_characters(text))
 
 
 def xml_text(text: str) -> str:

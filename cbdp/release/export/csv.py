@@ -46,12 +46,14 @@ class Csv(Format):
         for name, pieces in tables(release):
             _write(path / f"{name}.csv", pieces)
         if level is not None or intervals is not None:
-            made = flows_of(release, level=level, origin=origin, destination=destination)
-            made = with_intervals(release, made, intervals, zeros=True)
-            _write(path / LONG_TABLE_FILE, (table for _, table in flow_tables(made)))
-        said: dict[str, Any] = provenance(release) | ({} if intervals is None else {"confidence": intervals})
+            flows = flows_of(release, level=level, origin=origin, destination=destination)
+            flows = with_intervals(release, flows, intervals, zeros=True)
+            _write(path / LONG_TABLE_FILE, (table for _, table in flow_tables(flows)))
+        content: dict[str, Any] = provenance(release) | (
+            {} if intervals is None else {"confidence": intervals}
+        )
         (path / ABOUT_FILE).write_text(
-            f"{json.dumps(said, indent=1, ensure_ascii=False)}\n", encoding="utf-8"
+            f"{json.dumps(content, indent=1, ensure_ascii=False)}\n", encoding="utf-8"
         )
 
 

@@ -39,49 +39,51 @@ class Flowmap(Format):
         `time` is when the period begins; where the release has no dates, the days start on 1 January 2001, and properties.csv says so.
         With `intervals`, flows also have low and high, which Flowmap.blue leaves aside.
         """
-        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
-        names = _names(release, places, made)
+        flows, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
+        names = _names(release, places, flows)
         here = np.flatnonzero(np.isfinite(lon)).tolist()
         path.mkdir()
-        located = ([made.texts[p], names[p], f"{lat[p]:.7f}", f"{lon[p]:.7f}"] for p in here)
+        located = ([flows.texts[p], names[p], f"{lat[p]:.7f}", f"{lon[p]:.7f}"] for p in here)
         _write(path / "locations.csv", ["id", "name", "lat", "lon"], located)
-        head = ["origin", "dest", "count", *(["time"] if has_times(made.periods) else [])]
+        head = ["origin", "dest", "count", *(["time"] if has_times(flows.periods) else [])]
         _write(
-            path / "flows.csv", [*head, *([] if made.low is None else ["low", "high"])], _rows(release, made)
+            path / "flows.csv",
+            [*head, *([] if flows.low is None else ["low", "high"])],
+            _rows(release, flows),
         )
-        _write(path / "properties.csv", ["property", "value"], _properties(release, made).items())
+        _write(path / "properties.csv", ["property", "value"], _properties(release, flows).items())
 
 
-def _names(release: Release, places: Stops | None, made: Flows) -> list[str]:
-    known = places or release.places
-    called = {} if known is None else dict(zip(map(text_of, known.ids), known.names, strict=True))
-    return [called.get(text, text) for text in made.texts]
+def _names(release: Release, places: Stops | None, flows: Flows) -> list[str]:
+    stops = places or release.places
+    called = {} if stops is None else dict(zip(map(text_of, stops.ids), stops.names, strict=True))
+    return [called.get(text, text) for text in flows.texts]
 
 
-def _rows(release: Release, made: Flows) -> Iterable[list[Any]]:
+def _rows(release: Release, flows: Flows) -> Iterable[list[Any]]:
     day, _ = first_day(release)
-    timed = has_times(made.periods)
-    for period, rows in made.by_period():
+    timed = has_times(flows.periods)
+    for period, rows in flows.by_period():
         when = [period_begin(period, day)] if timed else []
-        numbers = [v[rows].tolist() for v in (made.low, made.high) if v is not None]
-        columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
+        numbers = [v[rows].tolist() for v in (flows.low, flows.high) if v is not None]
+        columns = (flows.origin[rows].tolist(), flows.destination[rows].tolist(), flows.count[rows].tolist())
         for o, d, count, *more in zip(*columns, *numbers, strict=True):
-            yield [made.texts[o], made.texts[d], count, *when, *more]
+            yield [flows.texts[o], flows.texts[d], count, *when, *more]
 
 
-def _properties(release: Release, made: Flows) -> dict[str, str]:
+def _properties(release: Release, flows: Flows) -> dict[str, str]:
     """The names that Flowmap.blue knows."""
-    said = provenance_lines(release)
-    title = said.pop("title", "Published trips")
-    words = [f"{name}: {value}" for name, value in said.items() if name not in ("publisher", "contact")]
-    if has_times(made.periods) and not first_day(release)[1]:
+    lines = provenance_lines(release)
+    title = lines.pop("title", "Published trips")
+    words = [f"{name}: {value}" for name, value in lines.items() if name not in ("publisher", "contact")]
+    if has_times(flows.periods) and not first_day(release)[1]:
         words.append("the dates are stand-ins, only the time of day is that of the trips")
-    publisher = {"createdBy.name": said["publisher"]} if "publisher" in said else {}
-    return {"title": title, "description": "; ".join(words), **publisher, "source.name": said["source"]}
+    publisher = {"createdBy.name": lines["publisher"]} if "publisher" in lines else {}
+    return {"title": title, "description": "; ".join(words), **publisher, "source.name": lines["source"]}
 
 
 def _write(file: Path, head: list[str], rows: Iterable[Any]) -> None:
     with file.open("x", newline="", encoding="utf-8") as out:
-        made = writer(out, lineterminator="\n")
-        made.writerow(map(cell_of, head))
-        made.writerows(map(cell_of, row) for row in rows)
+        table = writer(out, lineterminator="\n")
+        table.writerow(map(cell_of, head))
+        table.writerows(map(cell_of, row) for row in rows)

@@ -30,7 +30,7 @@ DAY_ORDER = (
     *WEEKDAYS,
     "weekend",
 )  # types of days follow each other in this order, others as they are listed
-MAX_PERIODS = 100_000  # periods
+MAX_PERIODS = 100_000  # combinations of all dimensions but the two ends: each is an object here, and a matrix or a layer elsewhere
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def places_of(universe: Universe, ends: FlowEnds) -> tuple[tuple[Hashable, ...],
     first, second = (universe.attributes[name] for name in ends.attributes)
     ids = tuple(dict.fromkeys((*first.labels, *second.labels)))
     place = {label: p for p, label in enumerate(ids)}
-    found = [np.array([place[v] for v in a.labels], dtype=np.int64)[a.codes] for a in (first, second)]
-    return ids, (found[0], found[1])
+    codes = [np.array([place[v] for v in a.labels], dtype=np.int64)[a.codes] for a in (first, second)]
+    return ids, (codes[0], codes[1])
 
 
 def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
@@ -147,7 +147,7 @@ def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
     clock = next((n for n, d in dimensions.items() if d.edges is not None), None)
     days = day_dimension({n: d for n, d in dimensions.items() if n != clock})
     starts = {n: _day_offsets(d, apart=n == days) for n, d in dimensions.items() if n != clock}
-    found = []
+    listed = []
     for place in itertools.product(*(range(len(d)) for d in dimensions.values())):
         at = dict(zip(dimensions, place, strict=True))
         edges = dimensions[clock].edges if clock is not None else None
@@ -156,8 +156,8 @@ def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
         )
         later = SECONDS_PER_DAY * sum(first[at[n]] for n, first in starts.items())
         labels = tuple((n, d.values[at[n]]) for n, d in dimensions.items())
-        found.append(Period(labels, begin + later, end + later))
-    return tuple(found)
+        listed.append(Period(labels, begin + later, end + later))
+    return tuple(listed)
 
 
 def _day_offsets(dimension: Dimension, *, apart: bool) -> Sequence[int]:
@@ -167,8 +167,10 @@ def _day_offsets(dimension: Dimension, *, apart: bool) -> Sequence[int]:
         return [(day - min(dates)).days for day in dates]
     if not apart:
         return [0] * len(dimension)
-    known = set(dimension.values) <= set(DAY_ORDER)
-    order = sorted(dimension.values, key=lambda v: DAY_ORDER.index(str(v))) if known else dimension.values
+    ordered_types = set(dimension.values) <= set(DAY_ORDER)
+    order = (
+        sorted(dimension.values, key=lambda v: DAY_ORDER.index(str(v))) if ordered_types else dimension.values
+    )
     return [order.index(v) for v in dimension.values]
 
 
@@ -187,29 +189,29 @@ def _summed_rows(columns: tuple[Ints, Ints, Ints], value: Ints) -> tuple[Ints, I
 
 def stop_coordinates(release: Release, places: Stops | None) -> dict[Hashable, tuple[float, float]]:
     """Longitude and latitude of the stops, as given or else as published; NaN where there are none."""
-    known = places or release.places
-    if known is None:
+    stops = places or release.places
+    if stops is None:
         raise InputError(
             "the release has no coordinates: give places=cbdp_features.places.stops(…), or --places FILE"
         )
-    return dict(zip(known.ids, zip(known.lon.tolist(), known.lat.tolist(), strict=True), strict=True))
+    return dict(zip(stops.ids, zip(stops.lon.tolist(), stops.lat.tolist(), strict=True), strict=True))
 
 
-def place_coordinates(release: Release, made: Flows, places: Stops | None) -> tuple[Floats, Floats]:
+def place_coordinates(release: Release, flows: Flows, places: Stops | None) -> tuple[Floats, Floats]:
     """Longitude and latitude of each place; of a zone, the mean of its stops'. Those that no trip uses may have none (NaN)."""
     at = stop_coordinates(release, places)
     universe = release.features.universe
-    _, ends = places_of(universe, made.ends)
-    sums = np.zeros((len(made.ids), 3))
-    for name, place in zip((made.ends.origin, made.ends.destination), ends, strict=True):
-        found = np.array([at.get(v, (np.nan, np.nan)) for v in universe.dimensions[name].values])
-        here = ~np.isnan(found).any(axis=1)
-        np.add.at(sums, place[here], np.column_stack([found[here], np.ones(here.sum())]))
-    used = np.union1d(made.origin, made.destination)
+    _, ends = places_of(universe, flows.ends)
+    sums = np.zeros((len(flows.ids), 3))
+    for name, place in zip((flows.ends.origin, flows.ends.destination), ends, strict=True):
+        points = np.array([at.get(v, (np.nan, np.nan)) for v in universe.dimensions[name].values])
+        here = ~np.isnan(points).any(axis=1)
+        np.add.at(sums, place[here], np.column_stack([points[here], np.ones(here.sum())]))
+    used = np.union1d(flows.origin, flows.destination)
     lost = used[sums[used, 2] == 0]
     if len(lost):
         raise InputError(
-            f"the place {made.ids[lost[0]]!r} has no coordinates: give its latitude and longitude"
+            f"the place {flows.ids[lost[0]]!r} has no coordinates: give its latitude and longitude"
         )
     mean = np.where(sums[:, 2:] > 0, sums[:, :2] / np.maximum(sums[:, 2:], 1), np.nan)
     return mean[:, 0], mean[:, 1]
@@ -220,41 +222,41 @@ def labels_at(release: Release, attribute: str, rows: Ints) -> list[Hashable] | 
     universe = release.features.universe
     if attribute not in universe.attributes:
         return None
-    held = universe.attributes[attribute]
+    values = universe.attributes[attribute]
     codes = dict(zip(universe.dimensions, universe.unrank_codes(release.index[rows]), strict=True))
-    return [held.labels[c] for c in held.codes[tuple(codes[d] for d in held.of)].tolist()]
+    return [values.labels[c] for c in values.codes[tuple(codes[d] for d in values.of)].tolist()]
 
 
-# Flows with the intervals of their counts: what `release.ask` answers, in the order of flows.
+# Flows with the intervals of their counts: what `release.ask` answers, in the order of flows
 
 
 def drawn_flows(
     release: Release, places: Stops | None, level: str | None, confidence: float | None, ends: tuple[str, str]
 ) -> tuple[Flows, Floats, Floats]:
     """What formats that draw lines need: the flows, with intervals if wanted, and the longitude and latitude of each place."""
-    made = flows_of(release, level=level, origin=ends[0], destination=ends[1])
-    made = with_intervals(release, made, confidence)
-    return made, *place_coordinates(release, made, places)
+    flows = flows_of(release, level=level, origin=ends[0], destination=ends[1])
+    flows = with_intervals(release, flows, confidence)
+    return flows, *place_coordinates(release, flows, places)
 
 
-def with_intervals(release: Release, made: Flows, confidence: float | None, *, zeros: bool = False) -> Flows:
+def with_intervals(release: Release, flows: Flows, confidence: float | None, *, zeros: bool = False) -> Flows:
     """The flows with the ends of their intervals; with `zeros`, also those that have no published trips. None: as they are."""
     if confidence is None:
-        return made
+        return flows
     if release.tables:
         raise InputError(
             "the tables of this release were published one by one and do not add up, so flows have no intervals: export without"
         )
     dimensions = release.features.universe.dimensions
-    others = [n for n in dimensions if n not in (made.ends.origin, made.ends.destination)]
-    ends = made.ends.attributes
+    others = [n for n in dimensions if n not in (flows.ends.origin, flows.ends.destination)]
+    ends = flows.ends.attributes
     asked = release.ask(by=[*ends, *others], confidence=confidence)
     answer: dict[str, Any] = dict(asked)
     missing = int(np.isnan(answer["low"]).sum())
     if missing:
         why = why_none(release, missing, len(answer["low"]))
         raise InputError(f"{why} Export without intervals, or at a level that was measured.")
-    start, finish = (_flow_codes(answer[end], made.ids) for end in ends)
+    start, finish = (_flow_codes(answer[end], flows.ids) for end in ends)
     period = np.zeros(len(start), dtype=np.int64)
     for name in others:
         period = period * len(dimensions[name]) + _flow_codes(answer[name], dimensions[name].values)
@@ -263,7 +265,7 @@ def with_intervals(release: Release, made: Flows, confidence: float | None, *, z
     columns = (period, start, finish, answer["count"], answer["low"], answer["high"])
     number, o, d, count, low, high = (np.asarray(c, dtype=np.int64)[order] for c in columns)
     return replace(
-        made,
+        flows,
         period=number,
         origin=o,
         destination=d,
@@ -279,26 +281,26 @@ def _flow_codes(labels: Sequence[Hashable], listed: Sequence[Hashable]) -> Ints:
     return np.array([place[label] for label in labels], dtype=np.int64)
 
 
-# Flows as a table: origin, destination, every other dimension, count and, where asked for, low and high.
+# Flows as a table: origin, destination, every other dimension, count and, where asked for, low and high
 
 
-ROWS_PER_BLOCK = 2**18  # rows at once
+ROWS_PER_BLOCK = 2**18  # flows that are in memory as a table at once
 
 
-def flow_tables(made: Flows, taken: Iterable[str] = ()) -> Iterator[tuple[slice, pa.Table]]:
+def flow_tables(flows: Flows, taken: Iterable[str] = ()) -> Iterator[tuple[slice, pa.Table]]:
     """The flows by the block, and which rows these are; at least one block. `taken` are columns that the format has itself."""
-    places = column(made.ids)
-    periods = _period_labels(made, taken)
-    for start in range(0, max(1, len(made.count)), ROWS_PER_BLOCK):
+    places = column(flows.ids)
+    periods = _period_labels(flows, taken)
+    for start in range(0, max(1, len(flows.count)), ROWS_PER_BLOCK):
         rows = slice(start, start + ROWS_PER_BLOCK)
-        numbers = {"count": made.count, "low": made.low, "high": made.high}
+        numbers = {"count": flows.count, "low": flows.low, "high": flows.high}
         yield (
             rows,
             pa.table(
                 {
-                    "origin": places.take(pa.array(made.origin[rows])),
-                    "destination": places.take(pa.array(made.destination[rows])),
-                    **{name: labels.take(pa.array(made.period[rows])) for name, labels in periods.items()},
+                    "origin": places.take(pa.array(flows.origin[rows])),
+                    "destination": places.take(pa.array(flows.destination[rows])),
+                    **{name: labels.take(pa.array(flows.period[rows])) for name, labels in periods.items()},
                     **{
                         name: pa.array(values[rows]) for name, values in numbers.items() if values is not None
                     },
@@ -307,34 +309,34 @@ def flow_tables(made: Flows, taken: Iterable[str] = ()) -> Iterator[tuple[slice,
         )
 
 
-def other_dimensions(made: Flows, taken: Iterable[str]) -> list[str]:
+def other_dimensions(flows: Flows, taken: Iterable[str]) -> list[str]:
     """The dimensions beside origin and destination; none may be called as a column that the format has itself."""
-    names = [name for name, _ in made.periods[0].labels]
-    own = {"origin", "destination", "count", "low", "high", *taken}
+    names = [name for name, _ in flows.periods[0].labels]
+    reserved = {"origin", "destination", "count", "low", "high", *taken}
     for name in names:
-        if name.lower() in own:
+        if name.lower() in reserved:
             raise InputError(f"a dimension is called {name!r}, as a column of this format is: rename it")
     return names
 
 
-def _period_labels(made: Flows, taken: Iterable[str]) -> dict[str, pa.Array]:
+def _period_labels(flows: Flows, taken: Iterable[str]) -> dict[str, pa.Array]:
     """The label of every period in each of the other dimensions."""
-    found: dict[str, list[Hashable]] = {name: [] for name in other_dimensions(made, taken)}
-    for period in made.periods:
+    labels_by_name: dict[str, list[Hashable]] = {name: [] for name in other_dimensions(flows, taken)}
+    for period in flows.periods:
         for name, label in period.labels:
-            found[name].append(label)
-    return {name: column(labels) for name, labels in found.items()}
+            labels_by_name[name].append(label)
+    return {name: column(labels) for name, labels in labels_by_name.items()}
 
 
 def decoded_table(table: pa.Table) -> pa.Table:
     """Codes into lists of labels as the labels themselves."""
-    for place, held in enumerate(table.schema):
-        if pa.types.is_dictionary(held.type):
-            table = table.set_column(place, held.name, table[place].cast(held.type.value_type))
+    for place, entry in enumerate(table.schema):
+        if pa.types.is_dictionary(entry.type):
+            table = table.set_column(place, entry.name, table[place].cast(entry.type.value_type))
     return table
 
 
-def wkb_lines(lon: Floats, lat: Floats, made: Flows, rows: slice) -> NDArray[Any]:
+def wkb_lines(lon: Floats, lat: Floats, flows: Flows, rows: slice) -> NDArray[Any]:
     """Each flow as a line of two points in well-known binary (OGC 06-103r4), little-endian: 41 bytes."""
     form = [
         ("order", "u1"),
@@ -342,14 +344,14 @@ def wkb_lines(lon: Floats, lat: Floats, made: Flows, rows: slice) -> NDArray[Any
         ("points", "<u4"),
         *((end, "<f8") for end in ("x0", "y0", "x1", "y1")),
     ]
-    shapes = np.zeros(len(made.origin[rows]), dtype=form)
+    shapes = np.zeros(len(flows.origin[rows]), dtype=form)
     shapes["order"], shapes["kind"], shapes["points"] = 1, 2, 2
-    for k, end in enumerate((made.origin[rows], made.destination[rows])):
+    for k, end in enumerate((flows.origin[rows], flows.destination[rows])):
         shapes[f"x{k}"], shapes[f"y{k}"] = lon[end], lat[end]
     return shapes
 
 
-# When a period begins, as date and time: what programs with a time slider want.
+# When a period begins, as date and time: what programs with a time slider want
 
 
 STAND_IN_DATE = dt.date(2001, 1, 1)  # a Monday that nobody takes for the day of the trips
@@ -361,9 +363,9 @@ def first_day(release: Release) -> tuple[dt.date, bool]:
         days = dates_or_none(dimension)
         if days is not None:
             return min(days), True
-    for said in (release.series, None if release.about is None else release.about.period):
-        if said is not None and not isinstance(said, str) and said.first == said.last:
-            return said.first, True
+    for span in (release.series, None if release.about is None else release.about.period):
+        if span is not None and not isinstance(span, str) and span.first == span.last:
+            return span.first, True
     return STAND_IN_DATE, False
 
 

@@ -33,18 +33,18 @@ class GeoJson(Format):
         destination: str = "destination",
     ) -> None:
         """Write a FeatureCollection of LineStrings, a line of text each; `about` is a foreign member (RFC 7946, 6.1)."""
-        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
+        flows, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         points = [_json([round(x, 7), round(y, 7)]) for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
-        ids = [_json(_value(label)) for label in made.ids]
+        ids = [_json(_value(label)) for label in flows.ids]
         before = ""
         with open_text(path) as out:
-            said = provenance(release)
-            about = f'"about":{_json(said)},' if said else ""
+            words = provenance(release)
+            about = f'"about":{_json(words)},' if words else ""
             out.write(f'{{"type":"FeatureCollection",{about}"features":[')
-            for period, rows in made.by_period():
+            for period, rows in flows.by_period():
                 when = "".join(f"{_json(name)}:{_json(_value(label))}," for name, label in period.labels)
-                ends = (made.origin[rows].tolist(), made.destination[rows].tolist())
-                for o, d, numbers in zip(*ends, _numbers(made, rows), strict=True):
+                ends = (flows.origin[rows].tolist(), flows.destination[rows].tolist())
+                for o, d, numbers in zip(*ends, _numbers(flows, rows), strict=True):
                     out.write(
                         f'{before}\n{{"type":"Feature","geometry":{{"type":"LineString","coordinates":[{points[o]},{points[d]}]}},'
                         f'"properties":{{"origin":{ids[o]},"destination":{ids[d]},{when}{numbers}}}}}'
@@ -53,11 +53,11 @@ class GeoJson(Format):
             out.write("\n]}\n")
 
 
-def _numbers(made: Flows, rows: slice) -> list[str]:
+def _numbers(flows: Flows, rows: slice) -> list[str]:
     """The count of each flow and, where asked for, the ends of its interval."""
-    if made.low is None or made.high is None:
-        return [f'"count":{count}' for count in made.count[rows].tolist()]
-    numbers = (values[rows].tolist() for values in (made.count, made.low, made.high))
+    if flows.low is None or flows.high is None:
+        return [f'"count":{count}' for count in flows.count[rows].tolist()]
+    numbers = (values[rows].tolist() for values in (flows.count, flows.low, flows.high))
     return [f'"count":{count},"low":{low},"high":{high}' for count, low, high in zip(*numbers, strict=True)]
 
 

@@ -20,18 +20,18 @@ from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 from cbdp_features.places import Stops
 
-APPLICATION, VERSION = 0x47504B47, 10300  # "GPKG", 1.3.0
-HEAD = b"GP" + struct.pack("<BBi", 0, 1, 4326)  # no envelope, little-endian
-THEN = (
+APPLICATION_ID, USER_VERSION = 0x47504B47, 10300  # "GPKG", 1.3.0
+GEOMETRY_HEADER = b"GP" + struct.pack("<BBi", 0, 1, 4326)  # no envelope, little-endian
+FIXED_TIMESTAMP = (
     "1970-01-01T00:00:00.000Z"  # the same release gives the same bytes, so no file says when it was written
 )
-TAKEN = ("fid", "geom")
+RESERVED_COLUMNS = ("fid", "geom")
 WGS84 = (
     'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563,AUTHORITY["EPSG","7030"]],AUTHORITY["EPSG","6326"]],'
     'PRIMEM["Greenwich",0,AUTHORITY["EPSG","8901"]],UNIT["degree",0.0174532925199433,AUTHORITY["EPSG","9122"]],'
     'AUTHORITY["EPSG","4326"]]'
 )
-TABLES = """
+SCHEMA_SQL = """
 CREATE TABLE gpkg_spatial_ref_sys (srs_name TEXT NOT NULL, srs_id INTEGER PRIMARY KEY, organization TEXT NOT NULL,
   organization_coordsys_id INTEGER NOT NULL, definition TEXT NOT NULL, description TEXT);
 CREATE TABLE gpkg_contents (table_name TEXT NOT NULL PRIMARY KEY, data_type TEXT NOT NULL, identifier TEXT UNIQUE,
@@ -43,7 +43,7 @@ CREATE TABLE gpkg_geometry_columns (table_name TEXT NOT NULL UNIQUE, column_name
   CONSTRAINT fk_gc_srs FOREIGN KEY (srs_id) REFERENCES gpkg_spatial_ref_sys(srs_id));
 CREATE TABLE about (id INTEGER PRIMARY KEY, name TEXT NOT NULL, value TEXT NOT NULL);
 """
-SYSTEMS = [
+REFERENCE_SYSTEMS = [
     ("WGS 84 geodetic", 4326, "EPSG", 4326, WGS84, "longitude and latitude in degrees"),
     (
         "Undefined cartesian SRS",
@@ -85,61 +85,64 @@ class GeoPackage(Format):
 
         A place has how many published trips begin (`departures`) and end (`arrivals`) there.
         """
-        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
+        flows, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
         with sqlite3.connect(path) as out:
-            out.executescript(f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION};{TABLES}")
-            out.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,?)", SYSTEMS)
+            out.executescript(
+                f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={USER_VERSION};{SCHEMA_SQL}"
+            )
+            out.executemany("INSERT INTO gpkg_spatial_ref_sys VALUES (?,?,?,?,?,?)", REFERENCE_SYSTEMS)
             out.executemany("INSERT INTO about (name, value) VALUES (?,?)", provenance_lines(release).items())
             out.execute(
                 "INSERT INTO gpkg_contents VALUES ('about','attributes','about','what the release says about itself',?,"
                 "NULL,NULL,NULL,NULL,NULL)",
-                [THEN],
+                [FIXED_TIMESTAMP],
             )
-            _write_flows(out, made, lon, lat)
-            _write_places(out, made, lon, lat)
+            _write_flows(out, flows, lon, lat)
+            _write_places(out, flows, lon, lat)
         out.close()
 
 
-def _write_flows(out: sqlite3.Connection, made: Flows, lon: Floats, lat: Floats) -> None:
-    used = np.union1d(made.origin, made.destination)
-    for rows, table in flow_tables(made, TAKEN):
+def _write_flows(out: sqlite3.Connection, flows: Flows, lon: Floats, lat: Floats) -> None:
+    used = np.union1d(flows.origin, flows.destination)
+    for rows, table in flow_tables(flows, RESERVED_COLUMNS):
         shown = decoded_table(table)
         if rows.start == 0:
             _layer(out, "flows", "LINESTRING", shown.schema, (lon[used], lat[used]))
         size = 41
-        raw = wkb_lines(lon, lat, made, rows).tobytes()
-        shapes = (HEAD + raw[k : k + size] for k in range(0, len(raw), size))
+        raw = wkb_lines(lon, lat, flows, rows).tobytes()
+        shapes = (GEOMETRY_HEADER + raw[k : k + size] for k in range(0, len(raw), size))
         _insert(out, "flows", shapes, shown)
 
 
-def _write_places(out: sqlite3.Connection, made: Flows, lon: Floats, lat: Floats) -> None:
+def _write_places(out: sqlite3.Connection, flows: Flows, lon: Floats, lat: Floats) -> None:
     here = np.flatnonzero(np.isfinite(lon))
     leaves, comes = (
-        np.bincount(end, made.count, len(made.ids)).astype(np.int64)
-        for end in (made.origin, made.destination)
+        np.bincount(end, flows.count, len(flows.ids)).astype(np.int64)
+        for end in (flows.origin, flows.destination)
     )
     table = pa.table(
         {
-            "place": pa.array([made.texts[p] for p in here.tolist()], pa.string()),
+            "place": pa.array([flows.texts[p] for p in here.tolist()], pa.string()),
             "departures": pa.array(leaves[here]),
             "arrivals": pa.array(comes[here]),
         }
     )
     _layer(out, "places", "POINT", table.schema, (lon[here], lat[here]))
     points = zip(lon[here].tolist(), lat[here].tolist(), strict=True)
-    _insert(out, "places", (HEAD + struct.pack("<BIdd", 1, 1, x, y) for x, y in points), table)
+    _insert(out, "places", (GEOMETRY_HEADER + struct.pack("<BIdd", 1, 1, x, y) for x, y in points), table)
 
 
 def _layer(
     out: sqlite3.Connection, name: str, shape: str, schema: pa.Schema, at: tuple[Floats, Floats]
 ) -> None:
-    columns = ", ".join(f"{_quoted(held.name)} {_type(held.type)}" for held in schema)
+    columns = ", ".join(f"{_quoted(field.name)} {_type(field.type)}" for field in schema)
     out.execute(
         f"CREATE TABLE {name} (fid INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, geom {shape}, {columns})"
     )
     box = [float(f(v)) if len(v) else None for f in (np.min, np.max) for v in at]
     out.execute(
-        "INSERT INTO gpkg_contents VALUES (?,'features',?,'',?,?,?,?,?,4326)", [name, name, THEN, *box]
+        "INSERT INTO gpkg_contents VALUES (?,'features',?,'',?,?,?,?,?,4326)",
+        [name, name, FIXED_TIMESTAMP, *box],
     )
     out.execute("INSERT INTO gpkg_geometry_columns VALUES (?,'geom',?,4326,0,0)", [name, shape])
 
@@ -155,12 +158,18 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _type(held: pa.DataType) -> str:
-    if pa.types.is_date(held):
+def _type(arrow_type: pa.DataType) -> str:
+    if pa.types.is_date(arrow_type):
         return "DATE"
-    if pa.types.is_boolean(held):
+    if pa.types.is_boolean(arrow_type):
         return "BOOLEAN"
-    return "INTEGER" if pa.types.is_integer(held) else "DOUBLE" if pa.types.is_floating(held) else "TEXT"
+    return (
+        "INTEGER"
+        if pa.types.is_integer(arrow_type)
+        else "DOUBLE"
+        if pa.types.is_floating(arrow_type)
+        else "TEXT"
+    )
 
 
 def _value(value: Any) -> Any:

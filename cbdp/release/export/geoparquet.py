@@ -41,26 +41,26 @@ class GeoParquet(Format):
         Coordinates are longitude and latitude (OGC:CRS84, the format's default). The file's metadata has what the release says about
         itself under the key `about`.
         """
-        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
-        said = {
-            "geo": json.dumps(_geo(lon, lat, made)),
+        flows, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
+        metadata = {
+            "geo": json.dumps(_geo(lon, lat, flows)),
             "about": json.dumps(provenance(release), ensure_ascii=False),
         }
         writer: Any = None
-        for rows, table in flow_tables(made, [GEOMETRY]):
-            shown = decoded_table(table).append_column(GEOMETRY, _binary(wkb_lines(lon, lat, made, rows)))
-            writer = writer or pq.ParquetWriter(path, shown.schema.with_metadata(said))
-            writer.write_table(shown.replace_schema_metadata(said))
+        for rows, table in flow_tables(flows, [GEOMETRY]):
+            shown = decoded_table(table).append_column(GEOMETRY, _binary(wkb_lines(lon, lat, flows, rows)))
+            writer = writer or pq.ParquetWriter(path, shown.schema.with_metadata(metadata))
+            writer.write_table(shown.replace_schema_metadata(metadata))
         writer.close()
 
 
-def _geo(lon: Any, lat: Any, made: Flows) -> dict[str, Any]:
-    used = np.union1d(made.origin, made.destination)
+def _geo(lon: Any, lat: Any, flows: Flows) -> dict[str, Any]:
+    used = np.union1d(flows.origin, flows.destination)
     box = [f(v[used]) for f in (np.min, np.max) for v in (lon, lat)] if len(used) else None
-    held = {"encoding": "WKB", "geometry_types": ["LineString"]} | (
+    column = {"encoding": "WKB", "geometry_types": ["LineString"]} | (
         {"bbox": [float(v) for v in box]} if box else {}
     )
-    return {"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: held}}
+    return {"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}}
 
 
 def _binary(shapes: Any) -> pa.Array:

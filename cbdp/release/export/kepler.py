@@ -49,58 +49,58 @@ class Kepler(Format):
 
         Where the release has no dates, the days start on 1 January 2001; the map's description says so.
         """
-        made, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
-        fields = _fields(made)
+        flows, lon, lat = drawn_flows(release, places, level, intervals, (origin, destination))
+        fields = _fields(flows)
         head = {"id": DATASET_NAME, "label": "Published trips", "color": [18, 147, 154]}
         with open_text(path) as out:
             out.write(
-                f'{{"info":{json.dumps(_info(release, made))},\n"config":{json.dumps(_config(release, made, lon, lat))},\n'
+                f'{{"info":{json.dumps(_info(release, flows))},\n"config":{json.dumps(_config(release, flows, lon, lat))},\n'
             )
             out.write(
                 f'"datasets":[{{"version":"v1","data":{json.dumps(head)[:-1]},"fields":{json.dumps(fields)},"allData":['
             )
             before = ""
-            for row in _rows(release, made, lon, lat):
+            for row in _rows(release, flows, lon, lat):
                 out.write(f"{before}\n{json.dumps(row, separators=(',', ':'))}")
                 before = ","
             out.write("\n]}}]}\n")
 
 
-def _info(release: Release, made: Flows) -> dict[str, str]:
-    said = provenance_lines(release)
-    title = said.pop("title", "Published trips")
-    words = [f"{name}: {value}" for name, value in said.items()]
-    if has_times(made.periods) and not first_day(release)[1]:
+def _info(release: Release, flows: Flows) -> dict[str, str]:
+    lines = provenance_lines(release)
+    title = lines.pop("title", "Published trips")
+    words = [f"{name}: {value}" for name, value in lines.items()]
+    if has_times(flows.periods) and not first_day(release)[1]:
         words.append("the dates are stand-ins, only the time of day is that of the trips")
     return {"app": "kepler.gl", "title": title, "description": "; ".join(words)}
 
 
-def _fields(made: Flows) -> list[dict[str, str]]:
+def _fields(flows: Flows) -> list[dict[str, str]]:
     kinds = {"origin": "string", "destination": "string", **dict.fromkeys(END_COLUMNS.values(), "real")}
-    kinds |= dict.fromkeys(other_dimensions(made, {*kinds, "begins"}), "string")
-    kinds |= {"begins": "timestamp"} if has_times(made.periods) else {}
-    kinds |= {"count": "integer"} | ({} if made.low is None else {"low": "integer", "high": "integer"})
+    kinds |= dict.fromkeys(other_dimensions(flows, {*kinds, "begins"}), "string")
+    kinds |= {"begins": "timestamp"} if has_times(flows.periods) else {}
+    kinds |= {"count": "integer"} | ({} if flows.low is None else {"low": "integer", "high": "integer"})
     formats = {"timestamp": "YYYY-M-D H:m:s"}
     return [{"name": n, "type": kind, "format": formats.get(kind, "")} for n, kind in kinds.items()]
 
 
-def _rows(release: Release, made: Flows, lon: Floats, lat: Floats) -> Iterator[list[Any]]:
+def _rows(release: Release, flows: Flows, lon: Floats, lat: Floats) -> Iterator[list[Any]]:
     """In the order of the fields."""
     day, _ = first_day(release)
-    timed = has_times(made.periods)
+    timed = has_times(flows.periods)
     at = [[round(y, 7), round(x, 7)] for x, y in zip(lon.tolist(), lat.tolist(), strict=True)]
-    for period, rows in made.by_period():
+    for period, rows in flows.by_period():
         labels = [text_of(label) for _, label in period.labels]
         when = [*labels, *([period_begin(period, day)] if timed else [])]
-        numbers = [v[rows].tolist() for v in (made.count, made.low, made.high) if v is not None]
-        ends = (made.origin[rows].tolist(), made.destination[rows].tolist())
+        numbers = [v[rows].tolist() for v in (flows.count, flows.low, flows.high) if v is not None]
+        ends = (flows.origin[rows].tolist(), flows.destination[rows].tolist())
         for o, d, *more in zip(*ends, *numbers, strict=True):
-            yield [made.texts[o], made.texts[d], *at[o], *at[d], *when, *more]
+            yield [flows.texts[o], flows.texts[d], *at[o], *at[d], *when, *more]
 
 
-def _config(release: Release, made: Flows, lon: Floats, lat: Floats) -> dict[str, Any]:
-    used = np.union1d(made.origin, made.destination)
-    state = {"filters": _filters(release, made), "layers": [_layer("flow"), _layer("arc")]}
+def _config(release: Release, flows: Flows, lon: Floats, lat: Floats) -> dict[str, Any]:
+    used = np.union1d(flows.origin, flows.destination)
+    state = {"filters": _filters(release, flows), "layers": [_layer("flow"), _layer("arc")]}
     config = {
         "visState": state,
         "mapState": _view(lon[used], lat[used]),
@@ -124,13 +124,13 @@ def _layer(kind: str) -> dict[str, Any]:
     return {"id": f"cbdp-{kind}", "type": kind, "config": config, "visualChannels": channels}
 
 
-def _filters(release: Release, made: Flows) -> list[dict[str, Any]]:
+def _filters(release: Release, flows: Flows) -> list[dict[str, Any]]:
     """A slider over time that starts with all of it."""
-    if not has_times(made.periods):
+    if not has_times(flows.periods):
         return []
     day, _ = first_day(release)
     start = dt.datetime.combine(day, dt.time(), dt.UTC).timestamp()
-    ends = [int(1000 * (start + f(p.begin for p in made.periods))) for f in (min, max)]
+    ends = [int(1000 * (start + f(p.begin for p in flows.periods))) for f in (min, max)]
     return [
         {"id": "cbdp-time", "dataId": [DATASET_NAME], "name": ["begins"], "type": "timeRange", "value": ends}
     ]

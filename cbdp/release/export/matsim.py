@@ -30,7 +30,7 @@ POPULATION_HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">
 """
 WGS84_CODE = "EPSG:4326"
-GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
+GOLDEN_RATIO = (math.sqrt(5) - 1) / 2  # its multiples spread most evenly modulo 1 (Kronecker sequence)
 
 
 @dataclass(frozen=True)
@@ -56,21 +56,21 @@ class Matsim(Format):
         EPSG:4326, longitude and latitude, and its configuration's `global.coordinateSystem` says another). Departures are evenly spaced over each period, those of one origin spread over all of it. Legs have the labels of the
         universe's attribute `mode`, or the mode given, or "pt".
         """
-        made = flows_of(release, origin=origin, destination=destination)
-        lon, lat = place_coordinates(release, made, places)
+        flows = flows_of(release, origin=origin, destination=destination)
+        lon, lat = place_coordinates(release, flows, places)
         points = _points(lon, lat, crs)
-        starts, ends = ([_about(end, label) for label in made.ids] for end in ("origin", "destination"))
-        legs = _modes(release, made, mode)
+        starts, ends = ([_about(end, label) for label in flows.ids] for end in ("origin", "destination"))
+        legs = _modes(release, flows, mode)
         number = 0
         with open_text(path) as out:
             out.write(POPULATION_HEAD + xml_comment(provenance_lines(release)) + _root(crs))
-            for period, rows in made.by_period():
+            for period, rows in flows.by_period():
                 when = "".join(_about(name, label) for name, label in period.labels)
-                times = departures(period, int(made.count[rows].sum())).tolist()
+                times = departures(period, int(flows.count[rows].sum())).tolist()
                 columns = (
-                    made.origin[rows].tolist(),
-                    made.destination[rows].tolist(),
-                    made.count[rows].tolist(),
+                    flows.origin[rows].tolist(),
+                    flows.destination[rows].tolist(),
+                    flows.count[rows].tolist(),
                 )
                 done = 0
                 for o, d, count, leg in zip(*columns, legs[rows], strict=True):
@@ -114,12 +114,12 @@ def departures(period: Period, trips: int) -> Ints:
     return period.begin + (2 * place + 1) * (period.end - period.begin) // (2 * max(trips, 1))
 
 
-def _modes(release: Release, made: Flows, mode: str | None) -> list[str]:
+def _modes(release: Release, flows: Flows, mode: str | None) -> list[str]:
     """The mode of each flow."""
-    found = labels_at(release, "mode", made.first) if mode is None else None
-    if found is None:
-        return [xml_attribute(mode or "pt")] * len(made.count)
-    return [xml_attribute(text_of(label)) for label in found]
+    labels = labels_at(release, "mode", flows.first) if mode is None else None
+    if labels is None:
+        return [xml_attribute(mode or "pt")] * len(flows.count)
+    return [xml_attribute(text_of(label)) for label in labels]
 
 
 def _about(name: str, label: Hashable) -> str:

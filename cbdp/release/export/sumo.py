@@ -61,32 +61,38 @@ class Sumo(Format):
         TAZ and configurations: run `od2trips -c od2trips.cfg`, then `duarouter -c duarouter.cfg`. A TAZ has the streets nearest to
         its stops, in the largest part of the network where all lead to all; or those that `edges` names (CSV: place, edge).
         """
-        made = flows_of(release, level=level, origin=origin, destination=destination)
+        flows = flows_of(release, level=level, origin=origin, destination=destination)
         if network is None:
             if edges is not None or places is not None:
                 raise InputError(
                     "edges and places say where trips begin on a network: give network=…, or --network"
                 )
-            _write_demand(release, made, path)
+            _write_demand(release, flows, path)
             return
 
-        known = read_streets(network)
-        zones = nearest_taz(release, made, known, places) if edges is None else read_taz(made, known, edges)
+        streets = read_streets(network)
+        zones = (
+            nearest_taz(release, flows, streets, places) if edges is None else read_taz(flows, streets, edges)
+        )
         path.mkdir()
-        _write_demand(release, made, path / DEMAND_FILE)
+        _write_demand(release, flows, path / DEMAND_FILE)
         for name, written in {TAZ_FILE: taz_xml(zones), **_configurations(path, Path(network))}.items():
             with open_text(path / name) as out:
                 out.write(written)
 
 
-def _write_demand(release: Release, made: Flows, path: Path) -> None:
-    ids = [xml_attribute(sumo_id(label)) for label in made.texts]
+def _write_demand(release: Release, flows: Flows, path: Path) -> None:
+    ids = [xml_attribute(sumo_id(label)) for label in flows.texts]
     with open_text(path) as out:
         out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n{xml_comment(provenance_lines(release))}<data>\n')
-        for period, rows in made.by_period():
+        for period, rows in flows.by_period():
             out.write(xml_comment({"period": period.name}))
             out.write(f'  <interval id="{VEHICLE_TYPE}" begin="{period.begin}" end="{period.end}">\n')
-            columns = (made.origin[rows].tolist(), made.destination[rows].tolist(), made.count[rows].tolist())
+            columns = (
+                flows.origin[rows].tolist(),
+                flows.destination[rows].tolist(),
+                flows.count[rows].tolist(),
+            )
             out.writelines(
                 f'    <tazRelation from={ids[o]} to={ids[d]} count="{count}"/>\n'
                 for o, d, count in zip(*columns, strict=True)
@@ -106,15 +112,15 @@ def _configurations(folder: Path, network: Path) -> dict[str, str]:
         name: "".join(
             [
                 '<?xml version="1.0" encoding="UTF-8"?>\n<configuration>\n',
-                *(f"  <{key} value={xml_attribute(value)}/>\n" for key, value in given.items()),
+                *(f"  <{key} value={xml_attribute(value)}/>\n" for key, value in settings.items()),
                 '  <xml-validation value="never"/>\n</configuration>\n',
             ]
         )
-        for name, given in options.items()
+        for name, settings in options.items()
     }
 
 
-# A SUMO network: where its streets are, and which of them every vehicle can reach and leave.
+# A SUMO network: where its streets are, and which of them every vehicle can reach and leave
 
 
 NO_PROJECTION = "!"
@@ -138,7 +144,7 @@ class Streets:
     def near(self, lon: Floats, lat: Floats, names: Iterable[str]) -> list[list[str]]:
         """For each place, the nearest street in both directions."""
         x, y = self._metres(lon, lat)
-        found = []
+        nearest = []
         for px, py, name in zip(x.tolist(), y.tolist(), names, strict=True):
             away = np.full(len(self.edges), np.inf)
             np.minimum.at(away, self.edge, _distance_to_pieces(self.piece, px, py))
@@ -148,8 +154,8 @@ class Streets:
                     f"the stop {name!r} is {least / 1000:,.0f} km away from all streets of {self.name}: give the network of the same "
                     "place, and stops with latitude and longitude in degrees"
                 )
-            found.append([self.edges[e] for e in np.flatnonzero(away <= least + SAME_STREET_METRES)])
-        return found
+            nearest.append([self.edges[e] for e in np.flatnonzero(away <= least + SAME_STREET_METRES)])
+        return nearest
 
     def _metres(self, lon: Floats, lat: Floats) -> tuple[Floats, Floats]:
         if self.projection == NO_PROJECTION:
@@ -242,7 +248,7 @@ def _pieces(shape: list[tuple[float, ...]]) -> Iterable[tuple[float, ...]]:
 
 
 def _largest_strong_component(edges: list[str], links: list[tuple[str, str]]) -> list[str]:
-    """The edges of the largest part in which every edge leads to every other."""
+    """The edges of the largest strongly connected component: every edge leads to every other."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -254,25 +260,29 @@ def _largest_strong_component(edges: list[str], links: list[tuple[str, str]]) ->
     return [edge for edge, p in zip(edges, part.tolist(), strict=True) if p == largest]
 
 
-# Which streets of a SUMO network the trips of a place begin and end on: its traffic assignment zone (TAZ).
+# Which streets of a SUMO network the trips of a place begin and end on: its traffic assignment zone (TAZ)
 
 
 Taz = Mapping[str, Mapping[str, float]]  # place → edge → weight
 
 
-def nearest_taz(release: Release, made: Flows, streets: Streets, places: Stops | None) -> Taz:
+def nearest_taz(release: Release, flows: Flows, streets: Streets, places: Stops | None) -> Taz:
     """The streets nearest to every stop; of a zone, those of all its stops, each as often as stops are there."""
     at = stop_coordinates(release, places)
     universe = release.features.universe
     stops: dict[str, dict[str, tuple[float, float]]] = {}
-    _, ends = places_of(universe, made.ends)
-    for name, place in zip((made.ends.origin, made.ends.destination), ends, strict=True):
+    _, ends = places_of(universe, flows.ends)
+    for name, place in zip((flows.ends.origin, flows.ends.destination), ends, strict=True):
         for value, p in zip(universe.dimensions[name].values, place.tolist(), strict=True):
-            own = stops.setdefault(made.texts[p], {})
+            stops_here = stops.setdefault(flows.texts[p], {})
             if value in at and not np.isnan(at[value]).any():
-                own[label_text(value)] = at[value]
-    used = {made.texts[p] for p in np.union1d(made.origin, made.destination).tolist()}
-    return {place: _streets_of(place, own, streets) for place, own in stops.items() if own or place in used}
+                stops_here[label_text(value)] = at[value]
+    used = {flows.texts[p] for p in np.union1d(flows.origin, flows.destination).tolist()}
+    return {
+        place: _streets_of(place, stops_here, streets)
+        for place, stops_here in stops.items()
+        if stops_here or place in used
+    }
 
 
 def _streets_of(place: str, stops: Mapping[str, tuple[float, float]], streets: Streets) -> Counter[str]:
@@ -284,10 +294,10 @@ def _streets_of(place: str, stops: Mapping[str, tuple[float, float]], streets: S
     return Counter(edge for near in streets.near(lon, lat, stops) for edge in near)
 
 
-def read_taz(made: Flows, streets: Streets, path: str | Path) -> Taz:
+def read_taz(flows: Flows, streets: Streets, path: str | Path) -> Taz:
     """The streets that a CSV file names: columns place, edge, and optionally weight."""
     rows = table_rows(stops_text(Path(path)), Path(path))
-    found: dict[str, dict[str, float]] = {}
+    taz: dict[str, dict[str, float]] = {}
     for row in rows:
         if "place" not in row or "edge" not in row:
             raise InputError(
@@ -298,13 +308,13 @@ def read_taz(made: Flows, streets: Streets, path: str | Path) -> Taz:
                 f"{str(path)!r} has the edge {row['edge']!r}, which is not in {streets.name}, is not open to cars, or is cut off from "
                 "its other streets: give another one"
             )
-        found.setdefault(row["place"], {})[row["edge"]] = _weight(row.get("weight") or "1", path)
-    for p in np.union1d(made.origin, made.destination).tolist():
-        if made.texts[p] not in found:
+        taz.setdefault(row["place"], {})[row["edge"]] = _weight(row.get("weight") or "1", path)
+    for p in np.union1d(flows.origin, flows.destination).tolist():
+        if flows.texts[p] not in taz:
             raise InputError(
-                f"{str(path)!r} has no edge of the place {made.texts[p]!r}, which has trips: add a row for it"
+                f"{str(path)!r} has no edge of the place {flows.texts[p]!r}, which has trips: add a row for it"
             )
-    return found
+    return taz
 
 
 def _weight(text: str, path: str | Path) -> float:

@@ -81,12 +81,12 @@ def _feature(release: Release, name: str, by: Sequence[str]) -> dict[str, Any]:
     if name in release.intervals:
         interval = release.intervals[name]
         numbers |= {"low": interval.low, "high": interval.high}
-    made = {}
+    variables = {}
     for what, values in numbers.items():
         array = np.zeros(shape, dtype=np.int64)
         array[place] = values if by else values[0]
-        made[f"{name}_{what}"] = (tuple(by), array)
-    return made
+        variables[f"{name}_{what}"] = (tuple(by), array)
+    return variables
 
 
 def _coordinate(labels: Sequence[Hashable]) -> NDArray[Any]:

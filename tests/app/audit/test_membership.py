@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import cbdp
 from cbdp.app.audit import membership
-from cbdp.app.audit.membership import noised, truth
+from cbdp.app.audit.membership import noisy_answers, truth
 
 
 def test_the_attack_reaches_the_bound_of_one_table() -> None:
@@ -57,8 +57,8 @@ def test_riders_on_trial_share_no_count() -> None:
     counts = cbdp.count(rng.integers(0, 3, universe.size), universe)
     release = cbdp.ConstraintBased(dag, 1).release(counts)
     true = truth(counts, release)
-    scored = [membership._scored(a, true, true.riders) for a in noised(release)]
-    chosen, apart = membership._chosen(scored, len(true.riders))
+    scored = [membership._scored_riders(a, true, true.riders) for a in noisy_answers(release)]
+    chosen, apart = membership._chosen_answers(scored, len(true.riders))
     assert {s.answers.name for s in chosen} == {"pair", "singleton"}
     assert len(apart) >= membership.MIN_RIDERS
     for s in chosen:

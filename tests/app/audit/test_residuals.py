@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 import cbdp
 from cbdp.app.audit import membership
-from cbdp.app.audit.membership import noised, truth
+from cbdp.app.audit.membership import noisy_answers, truth
 from cbdp.estimation.posterior import Posterior
 from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.samplers.laplace import GeometricSampler
@@ -126,7 +126,7 @@ def test_the_odds_are_an_e_value() -> None:
     """Summed over all outcomes the odds of each other law come to 1 (to at most 1): no false alarm can hide there."""
     law = noise_distribution("geometric", 2.0)
     dag, counts = small()
-    answers = noised(cbdp.ConstraintBased(dag, 1).simulate(counts, 0))[0]
+    answers = noisy_answers(cbdp.ConstraintBased(dag, 1).simulate(counts, 0))[0]
     answers = replace(answers, law=law)
     expected = np.zeros(len(membership.SCALE_FACTORS) + len(membership.NOISELESS_SHARES))
     none = np.empty(0, dtype=np.int64)

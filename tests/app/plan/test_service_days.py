@@ -74,11 +74,11 @@ def _never(*_: object, **__: object) -> None:
 
 def test_what_reads_days_alike_or_lies_apart_is_made(city: Path) -> None:
     """The same reading shares days; another one may come when three days lie between; then the first may not come near it."""
-    assert len(run_series(read(other(city)), dt.date(2026, 3, 1)).made) == 1
+    assert len(run_series(read(other(city)), dt.date(2026, 3, 1)).released) == 1
     night = other(
         city, ("id = ", f"{NIGHT}\nid = "), ('name = "other"', 'name = "night"'), start="2026-03-06"
     )
-    assert len(run_series(read(night), dt.date(2026, 3, 6)).made) == 1
+    assert len(run_series(read(night), dt.date(2026, 3, 6)).released) == 1
     with pytest.raises(InputError, match="the series 'night' of near days"):
         run_series(read(city / "cbdp.toml"), dt.date(2026, 3, 3))
     assert charged(city) == 4

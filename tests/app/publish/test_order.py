@@ -92,7 +92,7 @@ def test_what_can_fail_fails_before_anything_is_spent(folder: Path, monkeypatch:
     def broken(*_: object, **__: object) -> str:
         raise cbdp.CbdpError("no report today")
 
-    monkeypatch.setattr("cbdp.report.page", broken)
+    monkeypatch.setattr("cbdp.report.build", broken)
     with pytest.raises(cbdp.CbdpError, match="no report today"):
         first(folder)
     assert not (folder / "ledger.sqlite").exists()

@@ -91,8 +91,8 @@ def test_one_ledger_by_two_names_has_one_lock(city: Path) -> None:
         assert not entered.wait(0.3)
     other.join(60)
     assert entered.is_set()
-    assert [p.name for p in run_series(linked, dt.date(2026, 3, 2)).made] == ["2026-03-02"]
-    assert not run_series(named, dt.date(2026, 3, 2)).made
+    assert [p.name for p in run_series(linked, dt.date(2026, 3, 2)).released] == ["2026-03-02"]
+    assert not run_series(named, dt.date(2026, 3, 2)).released
     assert periods(city) == ["2026-03-01", "2026-03-02"]
 
 
@@ -102,7 +102,7 @@ def test_two_configurations_with_one_name_release_a_day_once(city: Path, tmp_pat
     (city / "elsewhere").mkdir()
     change(city, "releases/{period}", "elsewhere/{period}")
     ran = run(city, "2026-03-01")
-    assert (ran.found, ran.made) == (1, ())
+    assert (ran.finished, ran.released) == (1, ())
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
@@ -123,7 +123,7 @@ def test_a_clock_that_goes_back_or_ahead_releases_nothing_twice_or_too_early(
 ) -> None:
     """A day that is not over is refused, with nothing spent; one that was made stays made."""
     run(city, "2026-03-03")
-    assert run(city, "2026-03-01").made == ()
+    assert run(city, "2026-03-01").released == ()
     before = periods(city)
     assert main(["series", "run", str(city / "cbdp.toml"), "--until", "2999-01-01", "--accept-dropped"]) == 2
     assert "2999-01-01 is not over: the last service day that is" in capsys.readouterr().err

@@ -152,7 +152,7 @@ def test_sums_drawn_again_cost_what_the_larger_bound_of_earlier_days_may_change(
     run(city, "2026-03-04")
     (again,) = charges(city, REDRAWN_SUMS)
     (table,) = cbdp.load(city / "releases" / "2026-03-04").manifest["running"]["tables"]
-    squares = sum(int(row.max()) ** 2 for row in STRATEGIES["square root"](3).asked(2))
+    squares = sum(int(row.max()) ** 2 for row in STRATEGIES["square root"](3).rows_ending_in(2))
     price = Fraction(8**2 * squares) / (2 * Fraction(table["scale"]["exact"]) ** 2)
     assert float(again.amount.rho) == pytest.approx(float(price), rel=1e-6)
     assert again.amount.rho >= price

@@ -84,7 +84,7 @@ def charged(city: Path) -> list[str]:
 def run(city: Path, day: int, **accepted: bool) -> int:
     new = not (city / "ledger.sqlite").exists()
     until = dt.date(2026, 3, day)
-    return len(run_series(read(city / "cbdp.toml"), until, create_ledger=new, **accepted).made)
+    return len(run_series(read(city / "cbdp.toml"), until, create_ledger=new, **accepted).released)
 
 
 def test_naive_stamps_and_then_the_same_with_a_zone_are_refused(city: Path) -> None:

@@ -45,10 +45,10 @@ def charges(folder: Path) -> list[tuple[str, str]]:
 
 def test_what_is_due_is_made_once(city: Path) -> None:
     """A second run makes what is new, a third nothing; the ledger, the folders and the manifests say the same."""
-    assert len(run(city, "2026-03-02").made) == 2
-    assert run(city, "2026-03-03").made == (city / "releases" / "2026-03-03",)
+    assert len(run(city, "2026-03-02").released) == 2
+    assert run(city, "2026-03-03").released == (city / "releases" / "2026-03-03",)
     again = run(city, "2026-03-03")
-    assert (again.due, again.made, again.found) == (3, (), 3)
+    assert (again.due, again.released, again.finished) == (3, (), 3)
     assert run(city, "2026-02-01") == Ran(0, (), 0)
     assert charges(city) == [(f"2026-03-0{n}", "final") for n in (1, 2, 3)]
     release = cbdp.load(city / "releases" / "2026-03-02")
@@ -90,7 +90,7 @@ def test_rows_that_come_late_are_in_no_release(city: Path) -> None:
     pq.write_table(
         pa.concat_tables([table, trip_table(2, each=500).cast(table.schema)]), city / "trips.parquet"
     )
-    assert [p.name for p in run(city, "2026-03-02", accept_dropped=True).made] == ["2026-03-02"]
+    assert [p.name for p in run(city, "2026-03-02", accept_dropped=True).released] == ["2026-03-02"]
     assert (city / "releases" / "2026-03-01" / "manifest.json").read_bytes() == before
 
 
@@ -132,7 +132,7 @@ def test_preliminary_and_final_are_two_charges(city: Path) -> None:
     ]
     with Ledger.view(city / "ledger.sqlite") as ledger:
         assert [float(c.epsilon) for c in ledger.charges()] == [0.25, 0.25, 0.75, 0.25]
-    assert not run(city, "2026-03-03").made
+    assert not run(city, "2026-03-03").released
     assert sorted(p.name for p in (city / "releases").iterdir()) == [
         "2026-03-01",
         "2026-03-01-preliminary",
@@ -160,7 +160,9 @@ def test_two_runs_at_once_make_every_release_once(city: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(path.name for one in ran for path in one.made) == [f"2026-03-0{n}" for n in (2, 3, 4, 5)]
+    assert sorted(path.name for one in ran for path in one.released) == [
+        f"2026-03-0{n}" for n in (2, 3, 4, 5)
+    ]
     assert charges(city) == [(f"2026-03-0{n}", "final") for n in (1, 2, 3, 4, 5)]
 
 
@@ -171,7 +173,7 @@ def test_what_another_run_makes_meanwhile_is_not_missing(city: Path) -> None:
 
     def say(text: str) -> None:
         if not said:
-            assert len(run(city, "2026-03-03").made) == 2
+            assert len(run(city, "2026-03-03").released) == 2
         said.append(text)
 
     assert run(city, "2026-03-03", say=say) == Ran(3, (), 3)
@@ -183,7 +185,7 @@ def test_trips_may_lie_in_a_file_for_each_period(city: Path) -> None:
     for n in (1, 2):
         pq.write_table(trip_table(1, seed=n, first=f"2026-03-0{n}"), city / f"trips-2026-03-0{n}.parquet")
     change(city, 'trips = "trips.parquet"', 'trips = "trips-{period}.parquet"')
-    assert len(run(city, "2026-03-02").made) == 2
+    assert len(run(city, "2026-03-02").released) == 2
     with pytest.raises(CbdpError, match=r"trips-2026-03-03\.parquet"):
         run(city, "2026-03-03")
     assert len(charges(city)) == 2
@@ -241,7 +243,7 @@ def test_weeks_of_a_unit_and_of_a_calendar_begin_on_the_same_day(city: Path) -> 
     with pytest.raises(InputError, match=r"weeks begin on Monday, and start is a Sunday: write 2026-03-02"):
         run(city, "2026-03-08")
     change(city, "start = 2026-03-01", "start = 2026-03-02")
-    assert [path.name for path in run(city, "2026-03-08", accept_dropped=True).made] == ["2026-W10"]
+    assert [path.name for path in run(city, "2026-03-08", accept_dropped=True).released] == ["2026-W10"]
 
 
 def test_a_ledger_of_another_currency_is_refused(city: Path) -> None:
@@ -266,7 +268,7 @@ def test_a_period_without_trips_stops_for_the_curator(city: Path) -> None:
         run(city, "2026-03-09")
     assert len(charges(city)) == 8
     assert sum("rows" in line for line in says) == 1  # how rows are read is judged once for all of them
-    assert len(run(city, "2026-03-09", accept_dropped=True).made) == 1
+    assert len(run(city, "2026-03-09", accept_dropped=True).released) == 1
 
 
 def test_the_folder_of_the_releases_is_made_with_the_first(city: Path) -> None:
@@ -277,7 +279,7 @@ def test_the_folder_of_the_releases_is_made_with_the_first(city: Path) -> None:
         run(city, "2026-03-09")
     assert not (city / "releases").exists()
     change(city, "start = 2026-03-09", "start = 2026-03-01")
-    assert len(run(city, "2026-03-01").made) == 1
+    assert len(run(city, "2026-03-01").released) == 1
     assert [p.name for p in (city / "releases").iterdir()] == ["2026-03-01"]
     change(city, '"releases/{period}"', '"some/where/{period}"')
     with pytest.raises(InputError, match=r"there is no folder '.*/some' for the release: create it first"):
@@ -290,7 +292,7 @@ def test_a_program_is_stopped_where_most_rows_would_be_dropped(city: Path) -> No
     with pytest.raises(InputError, match=r"only .* rows would count, fewer than half: .* Nothing was spent"):
         run(city, "2026-03-02")
     assert not (city / "ledger.sqlite").exists()
-    assert len(run(city, "2026-03-02", accept_dropped=True).made) == 2
+    assert len(run(city, "2026-03-02", accept_dropped=True).released) == 2
 
 
 def test_the_status_says_what_one_person_has_paid(city: Path) -> None:

@@ -78,7 +78,7 @@ def queries(case: contract.Case, name: str) -> dict[str, str]:
 def kept(plan: CountingPlan, say: TemplateDialect, source: str) -> str:
     assert plan.bound is not None
     kind = plan.fields[plan.bound.person].kind
-    steps = bounding.bounding_steps(plan.bound, kind, say, sql.SECRET_TABLE, own=True)
+    steps = bounding.bounding_steps(plan.bound, kind, say, sql.SECRET_TABLE, with_load=True)
     return sql.query(
         [*sql.steps_inside(plan, say, source, str), *steps], "SELECT person, flat, own FROM kept"
     )
