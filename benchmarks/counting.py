@@ -1,6 +1,8 @@
-"""Counting millions of generated trips in Parquet, next to a bare SELECT … GROUP BY of the same columns in DuckDB.
+"""Counting millions of generated trips in Parquet or CSV, next to a bare SELECT … GROUP BY of the same columns in DuckDB.
 
-python -m benchmarks counting [--trips 100] [--runs 3] [--folder /tmp]
+python -m benchmarks counting [--trips 100] [--runs 3] [--folder /tmp] [--csv]
+
+With --csv the bare query reads 83 stations and stamps as text, and keeps at most four trips of a card each day, as ours does.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +32,9 @@ ROWS = 1_000_000  # written at once
 MEMORY_MB = 2000  # what DuckDB may hold, in the bare query as in ours
 MOST = {"trips": 1.5, "persons": 3.0}  # times the bare query
 MOST_BYTES = 4 * 10**9
+STATIONS = 83  # of the CSV
+TRIPS_OF_A_CSV_CARD = 12
+MOST_CSV = 2.0  # times the bare query
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,20 @@ def write(path: Path, trips: int) -> None:
             writer.write_table(pa.table(arrays, names=list(kinds)))
 
 
+def write_csv(path: Path, trips: int) -> None:
+    """Trips between stations, over a month, by cards with twelve trips on average, with stamps like "2026-03-01 08:14:00"."""
+    import duckdb
+
+    columns = (
+        f"'C' || lpad((hash(i * 7 + 1) % {trips // TRIPS_OF_A_CSV_CARD + 1})::VARCHAR, 7, '0') AS card, "
+        f"strftime(TIMESTAMP '2026-03-01' + to_seconds((hash(i * 3 + 2) % {DAYS * 86400})::BIGINT), '%Y-%m-%d %H:%M:%S') AS start, "
+        f"'M' || lpad((hash(i * 5 + 3) % {STATIONS})::VARCHAR, 2, '0') AS origin, "
+        f"'M' || lpad((hash(i * 11 + 4) % {STATIONS})::VARCHAR, 2, '0') AS destination"
+    )
+    with duckdb.connect() as db:
+        db.execute(f"COPY (SELECT {columns} FROM range({trips}) t(i)) TO '{path}' (HEADER)")  # noqa: S608
+
+
 def bare(columns: str) -> Callable[[Path], Callable[[], int]]:
     """The plain query, its answer fetched in batches as ours is."""
 
@@ -124,7 +143,53 @@ def counted(unit: object, zone: str | None = None) -> Callable[[Path], Callable[
     return prepared
 
 
+def bare_csv(rows: str) -> Callable[[Path], Callable[[], int]]:
+    """The plain query on a CSV, by the types that DuckDB finds."""
+
+    def prepared(path: Path) -> Callable[[], int]:
+        import duckdb
+
+        def work() -> int:
+            with duckdb.connect() as db:
+                db.execute("SET enable_progress_bar = false")
+                source = rows.format(f"read_csv('{path}')")
+                chosen = (
+                    f"SELECT origin, destination, hour(start) AS h, count(*) AS n FROM {source} GROUP BY ALL"  # noqa: S608
+                )
+                return int(db.sql(chosen).fetchnumpy()["n"].sum())
+
+        return work
+
+    return prepared
+
+
+def counted_csv(unit: object) -> Callable[[Path], Callable[[], int]]:
+    """Ours, of the same rows, once the code is loaded."""
+
+    def prepared(path: Path) -> Callable[[], int]:
+        columns = {"time": "start", "day": "start"}
+        stations = [f"M{n:02}" for n in range(STATIONS)]
+        universe = cbdp.Universe(
+            origin=stations, destination=stations, time=cbdp.periods("00:00", "24:00", "1h")
+        )
+
+        def work() -> int:
+            return int(cbdp.count(path, universe, columns=columns, unit=unit).value.sum())
+
+        few = path.with_name("few.csv")  # loads the code, which takes a second of CPU
+        few.write_text("card,start,origin,destination\nC1,2026-03-01 08:14:00,M01,M02\n", "utf-8")
+        cbdp.count(few, universe, columns=columns, unit=unit)
+        return work
+
+    return prepared
+
+
 PERSON = cbdp.Person("card", MAX_TRIPS)
+DAY_OF_A_PERSON = cbdp.Person("card", MAX_TRIPS, "day")
+LEAST_HASHES = (
+    "(SELECT *, row_number() OVER (PARTITION BY card, start::DATE ORDER BY md5(card || start || origin)) AS r "  # noqa: S608
+    f"FROM {{}}) WHERE r <= {MAX_TRIPS}"
+)
 WORKS = (
     Work("SELECT of trips", bare("origin, destination, hour(start)")),
     Work("count of trips", counted("trip"), "SELECT of trips", MOST["trips"]),
@@ -133,11 +198,22 @@ WORKS = (
     Work("SELECT with cards", bare("card, origin, destination, hour(start)")),
     Work("count of persons", counted(PERSON), "SELECT with cards", MOST["persons"]),
 )
+CSV_WORKS = (
+    Work("SELECT of trips, CSV", bare_csv("{}")),
+    Work("count of trips, CSV", counted_csv("trip"), "SELECT of trips, CSV", MOST_CSV),
+    Work("SELECT of four of a card's day, CSV", bare_csv(LEAST_HASHES)),
+    Work(
+        "count of persons, CSV",
+        counted_csv(DAY_OF_A_PERSON),
+        "SELECT of four of a card's day, CSV",
+        MOST_CSV,
+    ),
+)
 
 
 def timed(name: str, path: Path) -> Callable[[], Run]:
     """What a process of its own measures."""
-    todo = next(work for work in WORKS if work.name == name).run(path)
+    todo = next(work for work in (*WORKS, *CSV_WORKS) if work.name == name).run(path)
 
     def once() -> Run:
         start, before = time.perf_counter(), _cpu()
@@ -168,19 +244,20 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--trips", type=float, default=10, help="millions of trips")
     parser.add_argument("--runs", type=int, default=3, help="of each; the median is told")
     parser.add_argument("--folder", type=Path, help="where the trips are written; removed afterwards")
+    parser.add_argument("--csv", action="store_true", help="trips in a CSV instead of Parquet")
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds that each run may take")
     options = parser.parse_args(argv)
     trips = round(options.trips * 10**6)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        path = Path(folder) / "trips.parquet"
+        path = Path(folder) / ("trips.csv" if options.csv else "trips.parquet")
         print(f"writing {trips:,} trips …", file=sys.stderr, flush=True)
-        write(path, trips)
-        return _compare(path, options.runs, options.limit)
+        (write_csv if options.csv else write)(path, trips)
+        return _compare(CSV_WORKS if options.csv else WORKS, path, options.runs, options.limit)
 
 
-def _compare(path: Path, times: int, limit: float) -> int:
+def _compare(works: Sequence[Work], path: Path, times: int, limit: float) -> int:
     rows, kept, of = [], [], {}
-    for work in WORKS:
+    for work in works:
         print(f"{work.name} …", file=sys.stderr, flush=True)
         found = runs_of(work, path, times, limit)
         seconds, cpu = (statistics.median(getattr(r, n) for r in found) for n in ("seconds", "cpu"))

@@ -117,6 +117,7 @@ def publish(
     run = Run(plan, say, interrupts or Interrupts(), judge, rehearsed)
     _check(plan)
     with _alone_in(run.folder):
+        sweep(run.folder)  # what runs that died have left, whether or not they came to create a ledger
         check_ledger(plan, create=create_ledger)
         done = _release_made_before(run) or _charged_release(run, create_ledger=create_ledger)
     _compare_about(run, done)
@@ -416,8 +417,7 @@ def _check_siblings(plan: Plan, ledger: Ledger | None) -> None:
 
 
 def earlier(ledger: Ledger, plan: Plan) -> Path | None:
-    """The release of an identical request, finished or only to be noted; leftovers of runs that died are swept from its folder."""
-    sweep(plan.output.parent)
+    """The release of an identical request, finished or only to be noted."""
     done = ledger.finished(plan.request)
     if done is not None:
         _check_stored(Path(done.path), done.sha256)

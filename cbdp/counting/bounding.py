@@ -96,7 +96,7 @@ def bounding_steps(
     if bound.apart:
         steps += _one_per_slot_steps(bound, kind, say, secret, rows, columns)
         rows = "apart"
-    ticket = say.ticket(bound.person, kind, _ticket_numbers(bound, slot=False))
+    ticket = say.ticket(bound.person, kind, ticket_numbers(bound, slot=False))
     return [
         *steps,
         Step("numbered", f"SELECT {columns}, {_row_number(who, 'flat')} AS j FROM {rows}"),
@@ -111,7 +111,7 @@ def _one_per_slot_steps(
 ) -> list[Step]:
     """One trip of each slot, by tickets of its own: what was drawn here decides nothing later."""
     slot = f"{group_columns(bound)}, slot"
-    ticket = say.ticket(bound.person, kind, _ticket_numbers(bound, slot=True))
+    ticket = say.ticket(bound.person, kind, ticket_numbers(bound, slot=True))
     return [
         Step("slotted", f"SELECT {columns}, slot, {_row_number(slot, 'flat')} AS j FROM {rows}"),
         Step("dealt", f"SELECT {columns}, slot, j, {ticket} AS ticket FROM slotted CROSS JOIN {secret} s"),
@@ -120,7 +120,7 @@ def _one_per_slot_steps(
     ]
 
 
-def _ticket_numbers(bound: ContributionBound, *, slot: bool) -> NumberedLookup:
+def ticket_numbers(bound: ContributionBound, *, slot: bool) -> NumberedLookup:
     """What numbers a trip in its ticket: j, the period where there is one, and the slot while one trip of each is chosen."""
     period = () if bound.within is None else (("/", "period"),)
     return ((":", "j"), *period, *((("+", "slot"),) if slot else ()))

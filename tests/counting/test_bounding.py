@@ -14,6 +14,7 @@ from counting.making import AT, ORIGINS, UNIVERSE, as_dict, csv, duckdb_url, par
 from scipy import stats
 
 import cbdp
+from cbdp.counting.engines.duckdb_dialect import DuckDialect
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
 
@@ -184,6 +185,7 @@ def test_persons_that_do_not_fit_in_memory_keep_the_same_trips(
     pick = rng.integers(0, len(values), 4000)
     table = pa.table({**columns, "card": pa.array([values[p] for p in pick], arrow)})
     found = []
+    monkeypatch.setenv("CBDP_MEMORY_MB", "500")
     for rows in (8000, 1):
         monkeypatch.setattr("cbdp.counting.engines.duckdb.BOUNDED_ROWS_PER_MB", rows)
         found.append(cbdp.count(table, universe, unit=cbdp.Person("card", 5), entropy=_Fixed(KEY)))
@@ -234,10 +236,35 @@ def test_batches_and_turns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
         cbdp.count(table.to_reader(max_chunksize=size), universe, unit=unit, entropy=_Fixed(KEY))
         for size in (1, 64, 999, 5000)
     ]
+    monkeypatch.setenv("CBDP_MEMORY_MB", "500")
     monkeypatch.setattr("cbdp.counting.engines.duckdb.BOUNDED_ROWS_PER_MB", 1)
     found.append(cbdp.count(table, universe, unit=unit, entropy=_Fixed(KEY)))
     assert all(same(found[0], other) for other in found[1:])
     assert found[0].value.sum() == 1799
+
+
+def test_lists_and_windows_keep_the_same_trips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once by lists; in turns by lists, but for the one that a person of a thousand trips fills; and in small turns, many by windows."""
+    rng = np.random.default_rng(2)
+    cards = np.concatenate([rng.integers(0, 300, 4000), np.full(1000, 7)])
+    table = pa.table({"card": cards, "stop": rng.integers(0, 50, 5000)})
+    persons, forms, counts = DuckDialect.persons, [], []
+
+    def watched(self: DuckDialect, *inputs: Any, in_lists: bool) -> Any:
+        forms[-1].append(in_lists)
+        return persons(self, *inputs, in_lists=in_lists)
+
+    monkeypatch.setattr(DuckDialect, "persons", watched)
+    for rows, memory in ((8000, "1000"), (1, "500"), (1, "100")):
+        forms.append([])
+        monkeypatch.setenv("CBDP_MEMORY_MB", memory)
+        monkeypatch.setattr("cbdp.counting.engines.duckdb.BOUNDED_ROWS_PER_MB", rows)
+        unit = cbdp.Person("card", 6)
+        counts.append(cbdp.count(table, cbdp.Universe(stop=range(50)), unit=unit, entropy=_Fixed(KEY)))
+    assert forms[0] == [True]
+    assert all({*some} == {True, False} for some in forms[1:])
+    assert all(same(counts[0], other) for other in counts[1:])
+    assert counts[0].value.sum() == 1796
 
 
 def test_another_key_keeps_other_trips() -> None:

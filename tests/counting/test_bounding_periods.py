@@ -256,11 +256,12 @@ def test_turns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         found = []
         for name, size in [
-            ("duckdb.ROWS_PER_MB", 8000),
-            ("duckdb.ROWS_PER_MB", 1),
-            ("duckdb_dialect.HEAP", 1),
+            ("duckdb.BOUNDED_ROWS_PER_MB", 8000),
+            ("duckdb.BOUNDED_ROWS_PER_MB", 1),
+            ("duckdb_dialect.MAX_ARG_MIN_VALUES", 1),
         ]:
             with monkeypatch.context() as patch:
+                patch.setenv("CBDP_MEMORY_MB", "500")
                 patch.setattr(f"cbdp.counting.engines.{name}", size)
                 found.append(counted(rows, universe, unit, entropy=InsecureSeededEntropy(1)))
         assert all(same(found[0], other) for other in found[1:])

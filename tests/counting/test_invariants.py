@@ -65,8 +65,10 @@ def test_a_bound_that_is_too_wide_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     """Kept trips are grouped by person again, whatever the choice says of itself."""
     persons = DuckDialect.persons
 
-    def wide(self: DuckDialect, bound: ContributionBound, kind: ColumnKind, secret: str) -> list[Step]:
-        return persons(self, ContributionBound(bound.person, bound.most + 1), kind, secret)
+    def wide(
+        self: DuckDialect, bound: ContributionBound, kind: ColumnKind, secret: str, **more: bool
+    ) -> list[Step]:
+        return persons(self, ContributionBound(bound.person, bound.most + 1), kind, secret, **more)
 
     monkeypatch.setattr(DuckDialect, "persons", wide)
     with pytest.raises(InvariantError, match="more than 3 trips of a person were counted"):

@@ -287,7 +287,7 @@ def test_a_day_of_taps_changes_its_own_day_alone(tmp_path: Path, per: str, start
         return keys.get(per, "in" if day == DAYS3[1] else "before" if day < DAYS3[1] else "after")
 
     unit = PERIODS_OF_UNITS.get(per, cbdp.Person("token", 4))
-    days = cbdp.counting.days.Days(DAYS3[1], DAYS3[1]) if per == "release of a day" else None
+    days = cbdp.counting.plan.ServiceDays(DAYS3[1], DAYS3[1]) if per == "release of a day" else None
     path = tmp_path / "taps.csv"
     write_sequences(path)
     whole = counted_days(path, clock, unit, days)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import gzip
 import io
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from counting.making import as_dict, written
 from hypothesis import given, settings
@@ -14,7 +17,11 @@ from hypothesis import strategies as st
 
 import cbdp
 from cbdp.counting import csv_rows, inspect
+from cbdp.counting.clock import ISO_LOCAL, ISO_STAMP
 from cbdp.counting.csv_rows import ReadTotals, csv_batches, csv_header
+from cbdp.counting.engines.duckdb import connection
+from cbdp.counting.engines.duckdb_dialect import _parsed_micros
+from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND
 from cbdp.errors import InputError
 
 
@@ -186,3 +193,55 @@ def test_the_header_is_found_with_any_mark(tmp_path: Path) -> None:
         ("a\tb|c\td", ("\t", ("a", "b|c", "d"))),
     ):
         assert csv_header(written(tmp_path, "t.csv", text)) == found
+
+
+def test_a_plain_stamp_is_what_sql_reads_in_the_same_text() -> None:
+    """Texts near "2026-01-31 08:14:00", valid or not: what the reader makes of one is what the engine's pattern and parser make of it."""
+    rng = np.random.default_rng(6)
+    texts = [
+        f"{year:04}-{month:02}-{day:02}{gap}{hour:02}:{minute:02}:{second:02}"
+        for year, month, day, hour, minute, second, gap in zip(
+            rng.choice([0, 1849, 1850, 1900, 1970, 2000, 2023, 2024, 2026, 2100, 2149, 2150, 9999], 30_000),
+            *(rng.integers(0, n, 30_000) for n in (14, 33, 26, 62, 62)),
+            rng.choice([" ", "T", "t", "_"], 30_000, p=[0.6, 0.3, 0.05, 0.05]),
+            strict=True,
+        )
+    ]
+    first = dt.date(1850, 1, 1)
+    texts += [f"{first + dt.timedelta(days=d)} 23:59:59" for d in range(0, 110_000, 7)]  # to 2151
+    for n in range(10_000):  # a byte more, fewer, or another
+        text, at = texts[n], int(rng.integers(0, 19))
+        texts.append(
+            text[:at] + str(rng.choice(["", " ", "0", "-", ":", "Z", "é"])) + text[at + rng.integers(0, 2) :]
+        )
+    plain = csv_rows.plain_stamps(pa.array([t.encode() for t in texts], pa.binary())).to_pylist()
+    with connection() as engine:
+        for form in (ISO_STAMP, ISO_LOCAL):
+            engine.register("texts", pa.table({"t": texts, "n": range(len(texts))}))
+            query = f"SELECT {_parsed_micros('t', form)} FROM texts ORDER BY n"  # noqa: S608
+            parsed = [micros for (micros,) in engine.sql(query).fetchall()]
+            assert all(p in (None, s) for p, s in zip(plain, parsed, strict=True))
+            assert sum(p is not None for p in plain) > 15_000
+            inside = [
+                EARLIEST_MICROSECOND <= s <= LATEST_MICROSECOND if s is not None else False for s in parsed
+            ]
+            missed = [
+                t
+                for t, p, i in zip(texts, plain, inside, strict=True)
+                if i and p is None and len(t.encode()) == 19
+            ]
+            assert all(t != t.strip() or t.count(":") < 2 or not t[17:].isdigit() for t in missed), missed[:3]
+
+
+def test_a_column_of_plain_and_other_stamps_counts_as_sql_reads_it(tmp_path: Path) -> None:
+    """Stamps of all sorts in one CSV fall into the periods that the same texts have as a column of text."""
+    times = ["2026-03-02 08:00:00", "2026-03-02T09:59:59", " 2026-03-02 08:30", "2026-03-02 08:00:00Z", "2026-02-30 08:00:00", "08:15", "2026-03-02 24:00:00", "1849-12-31 08:00:00"]  # fmt: skip
+    universe = cbdp.Universe(time=cbdp.periods("00:00", "24:00", "1h"))
+    path = written(tmp_path, "t.csv", "time\n" + "\n".join(times) + "\n")
+    for zone in (None, "America/Los_Angeles"):
+        clock = cbdp.Clock(zone)
+        both = [
+            cbdp.count(trips, universe, clock=clock).dense().tolist() for trips in (path, {"time": times})
+        ]
+        assert both[0] == both[1]
+        assert sum(both[0]) == 5

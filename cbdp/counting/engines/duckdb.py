@@ -25,7 +25,7 @@ from cbdp.counting import columns as arrow
 from cbdp.counting import files as on_disk
 from cbdp.counting.columns import Schema, check_names
 from cbdp.counting.engines import CountFacts, Engine, Source, Statuses, group_starts, sql, statuses_of
-from cbdp.counting.engines.duckdb_dialect import DuckDialect, StoredField, identifier, literal
+from cbdp.counting.engines.duckdb_dialect import ISO_STAMPS, DuckDialect, StoredField, identifier, literal
 from cbdp.counting.files import are_files, spill_folder
 from cbdp.counting.linking import Preparation, Prepared
 from cbdp.counting.plan import ContributionBound, CountingPlan, Field
@@ -79,7 +79,7 @@ class _PreparedTable:
                     raise
         if not self.filled:
             assert self.raw.raw is not None
-            self._fill(self.raw.raw(self.by.needs))
+            self._fill(self.raw.raw(self.by.needs, ()))
 
     def _fill(self, source: Relation) -> None:
         say = DuckDialect(tuple(source.stored[c] for c in self.by.needs))
@@ -116,7 +116,9 @@ class Opened:
 
     schema: Schema
     native: Callable[[Sequence[str]], Relation] | None
-    raw: Callable[[Sequence[str]], Relation] | None
+    raw: (
+        Callable[[Sequence[str], Sequence[str]], Relation] | None
+    )  # of columns, some of which hold ISO stamps
     rows: Callable[[], int]  # rows there are, by the source's own books; a stream knows when it has been read
     changed: Callable[[], tuple[str, ...]] = field(default=tuple)
     damaged: str = ""  # what to say when the rows cannot be read
@@ -147,7 +149,7 @@ def open_stream(engine: Any, schema: Any, reader: Callable[[Sequence[str]], Any]
             read[0] += batch.num_rows
             yield batch
 
-    def raw(columns: Sequence[str]) -> Relation:
+    def raw(columns: Sequence[str], _: Sequence[str]) -> Relation:
         batches = reader(columns)
         places = [batches.schema.names.index(c) for c in columns]
         raw_schema = arrow.raw_schema(batches.schema, places)
@@ -158,12 +160,19 @@ def open_stream(engine: Any, schema: Any, reader: Callable[[Sequence[str]], Any]
     return Opened(Schema(label, arrow.arrow_types(schema)), None, raw, lambda: read[0])
 
 
-def register_batches(engine: Any, columns: Sequence[str], schema: Any, batches: Iterator[Any]) -> Relation:
+def register_batches(
+    engine: Any, columns: Sequence[str], schema: Any, batches: Iterator[Any], stamped: Sequence[str] = ()
+) -> Relation:
+    """Batches of columns v0, v1, …, and of s0, s1, …: what the plain stamps of the `stamped` ones say."""
     import pyarrow as pa
 
     engine.register("stream", pa.RecordBatchReader.from_batches(schema, batches))
     types = _relation_types(engine, "stream")
-    return Relation("stream", {c: StoredField(f"v{i}", types[f"v{i}"]) for i, c in enumerate(columns)})
+    stamps = {c: f"s{i}" for i, c in enumerate(stamped)}
+    return Relation(
+        "stream",
+        {c: StoredField(f"v{i}", types[f"v{i}"], stamp=stamps.get(c)) for i, c in enumerate(columns)},
+    )
 
 
 def _relation_types(engine: Any, relation: str) -> dict[str, str]:
@@ -205,7 +214,7 @@ def _open_parquet(engine: Any, files: on_disk.Files, needed: Sequence[str] | Non
     listed = ", ".join(_literal_path(p) for p in files.paths)
     text = f"read_parquet([{listed}], hive_partitioning = false)"
 
-    def raw(columns: Sequence[str]) -> Relation:
+    def raw(columns: Sequence[str], _: Sequence[str]) -> Relation:
         import pyarrow as pa
 
         schema = pa.schema([(f"v{i}", arrow.raw_type(kinds[c])) for i, c in enumerate(columns)])
@@ -233,14 +242,16 @@ def _open_csv(engine: Any, files: on_disk.Files, needed: Sequence[str] | None) -
         check_names(names, needed or (), quoted=False, have=have)
     tally = csv_rows.ReadTotals()
 
-    def batches(columns: Sequence[str]) -> Iterator[Any]:
+    def batches(columns: Sequence[str], stamped: Sequence[str]) -> Iterator[Any]:
         tally.lines = tally.records = tally.rows = 0
         for path, (mark, names) in headers.items():
-            yield from csv_rows.csv_batches(path, mark, len(names), [names.index(c) for c in columns], tally)
+            places, stamps = ([names.index(c) for c in some] for some in (columns, stamped))
+            yield from csv_rows.csv_batches(path, mark, len(names), places, tally, stamps=stamps)
 
-    def raw(columns: Sequence[str]) -> Relation:
-        schema = pa.schema([(f"v{i}", pa.binary()) for i in range(len(columns))])
-        return register_batches(engine, columns, schema, batches(columns))
+    def raw(columns: Sequence[str], stamped: Sequence[str]) -> Relation:
+        texts = [(f"v{i}", pa.binary()) for i in range(len(columns))]
+        schema = pa.schema([*texts, *((f"s{i}", pa.int64()) for i in range(len(stamped)))])
+        return register_batches(engine, columns, schema, batches(columns, stamped), stamped)
 
     first = dict.fromkeys(headers[files.paths[0]][1], pa.string())
     schema = Schema(files.label, first, typed=False, notes=files.notes)
@@ -325,9 +336,8 @@ IN_MEMORY_LIBRARIES = (
     "_duckdb",
 )  # libraries whose tables are read as Arrow
 RESULT_BATCH_ROWS = 1_000_000  # rows of a batch that comes out
-BOUNDED_ROWS_PER_MB = (
-    8_000  # rows of persons' trips that are bounded at once, for each MB that DuckDB may hold
-)
+BOUNDED_ROWS_PER_MB = 8_000  # rows of persons' trips that are bounded at once, for each MB that DuckDB may hold: a list of them all takes 64 kB of it
+PERFECT_HASH_BITS = 18  # trip types up to 2 to this are counted in an array: of 2 MB for each thread
 MAX_BOUNDING_TURNS = (
     2**12
 )  # turns in which persons are bounded, each a file: where more are needed, memory is too small
@@ -380,6 +390,7 @@ def connection() -> Iterator[Any]:
         try:
             engine.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
             engine.execute(f"SET disabled_optimizers = '{DISABLED_OPTIMIZERS}'")
+            engine.execute(f"SET perfect_ht_threshold = {PERFECT_HASH_BITS}")
             yield engine
         finally:
             engine.close()
@@ -427,25 +438,33 @@ class DuckSource(Source):
         )
 
     def _bound(self, plan: CountingPlan, source: Relation, say: DuckDialect) -> None:
-        """Fill the table `kept`. Heaps of tickets cannot spill, so persons are taken in turns that fit in memory."""
+        """Fill the table `kept`. Lists of trips and heaps of tickets cannot spill, so persons are taken in turns that fit in memory."""
         import duckdb
 
-        turns = 1 + self._size(source) // (BOUNDED_ROWS_PER_MB * engine_memory_mb())
+        turns, in_lists = 1 + self._size(source) // _rows_at_once(), True
         while True:
             try:
-                return self._bound_in(turns, plan, source, say)
+                return self._bound_in(turns, plan, source, say, in_lists=in_lists)
             except duckdb.OutOfMemoryException:
-                turns *= 4
+                turns, in_lists = turns * 4, False  # windows spill
                 if turns > MAX_BOUNDING_TURNS:
                     raise
 
-    def _bound_in(self, turns: int, plan: CountingPlan, source: Relation, say: DuckDialect) -> None:
+    def _bound_in(
+        self, turns: int, plan: CountingPlan, source: Relation, say: DuckDialect, *, in_lists: bool
+    ) -> None:
         assert plan.bound is not None
         steps = sql.steps_inside(plan, say, source.text, str)
-        persons = say.persons(plan.bound, plan.fields[plan.bound.person].kind, sql.SECRET_TABLE)
+        kind = plan.fields[plan.bound.person].kind
         with spill_folder() as folder:
             dealt = self._dealt(steps, plan.bound, turns, folder) if turns > 1 else []
             for n, inside in enumerate(dealt or [steps]):  # without a file there is nobody to bound
+                # a turn of more rows than it should have may be one person's, who cannot be divided
+                fits = (
+                    turns == 1
+                    or self._one(sql.query(inside, "SELECT count(*) FROM inside")) <= _rows_at_once()
+                )
+                persons = say.persons(plan.bound, kind, sql.SECRET_TABLE, in_lists=in_lists and fits)
                 query = sql.query([*inside, *persons], "SELECT * FROM persons")
                 if n == 0:
                     self._make("kept", query)
@@ -505,12 +524,13 @@ class DuckSource(Source):
                 else:
                     self._relation = relation
                     return done
-            return work(self._raw(columns, again=_reads_twice(plan) if again is None else again))
+            return work(self._raw(plan, columns, again=_reads_twice(plan) if again is None else again))
 
-    def _raw(self, columns: Sequence[str], *, again: bool) -> Relation:
+    def _raw(self, plan: CountingPlan, columns: Sequence[str], *, again: bool) -> Relation:
         """The trips as raw columns: a stream, or a table where it has to be read more than once."""
         assert self._opened.raw is not None
-        relation = self._opened.raw(columns)
+        iso = [m.field for m in plan.moments if any(form.written in ISO_STAMPS for form in m.forms)]
+        relation = self._opened.raw(columns, list(dict.fromkeys(columns[f] for f in iso)))
         if again:
             self._make("spooled", f"SELECT * FROM {relation.text}")
             relation = self._relation = Relation("spooled", relation.stored)
@@ -629,6 +649,11 @@ class DuckSource(Source):
             np.array(self._read(plan, rows, again=True), dtype=np.int64).reshape(-1, 3).T
         )
         return trips, persons, all_trips
+
+
+def _rows_at_once() -> int:
+    """The rows of persons' trips that are bounded at once."""
+    return BOUNDED_ROWS_PER_MB * engine_memory_mb()
 
 
 def _reads_twice(plan: CountingPlan) -> bool:

@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cbdp.counting import bounding, clock
-from cbdp.counting.clock import FIRST_DAY, LAST_DAY, WrittenForm
+from cbdp.counting.clock import FIRST_DAY, ISO_DATE, ISO_LOCAL, ISO_STAMP, LAST_DAY, WrittenForm
 from cbdp.counting.columns import REAL, STAMP, TEXT, WHOLE, ColumnKind
 from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND, Dialect, NumberedLookup, Step
 from cbdp.counting.plan import ClockForm, ContributionBound, KeyKind
 from cbdp_features.calendar import SECONDS_PER_DAY
 
+ISO_STAMPS = (ISO_STAMP, ISO_LOCAL)
 UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 INTEGER_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+AFTER_NUMBERS = (
+    "':'::BLOB"  # no number begins with a byte from here on: blanks, signs, dots and digits come before
+)
 HOUR_STARTS = f"[{', '.join(str(3600 * h) for h in range(24))}]"  # the second at which each hour begins
 MAX_ARG_MIN_VALUES = 1_000_000  # arg_min keeps fewer values than this
 
@@ -31,6 +35,9 @@ class StoredField:
     expression: str
     type: str
     collated: bool = False  # whether the connection may have a collation for all texts
+    stamp: str | None = (
+        None  # where the text is a plain ISO stamp, its microseconds; NULL where it is not, or it is not known
+    )
 
     @property
     def raw(self) -> bool:
@@ -79,7 +86,10 @@ class DuckDialect(Dialect):
         if kind.name == STAMP:
             return self._stamp(field, kind)
         assert form.written is not None
-        return _parsed_micros(self._readable(field, kind), form.written)
+        parsed, stamp = _parsed_micros(self._readable(field, kind), form.written), self.stored[field].stamp
+        if stamp is None or form.written not in ISO_STAMPS:
+            return parsed
+        return f"CASE WHEN {stamp} IS NOT NULL THEN {stamp} ELSE {parsed} END"
 
     def _stamp(self, field: int, kind: ColumnKind) -> str:
         v, kept = self.stored[field].expression, self.stored[field].type
@@ -91,9 +101,10 @@ class DuckDialect(Dialect):
 
     def day(self, field: int, kind: ColumnKind, form: ClockForm) -> str:
         if form.written is not None:
-            return _floor_division(
-                _parsed_micros(self._readable(field, kind), form.written), SECONDS_PER_DAY * 10**6
-            )
+            parsed = _parsed_micros(self._readable(field, kind), form.written)
+            if form.written == ISO_DATE and self.stored[field].stamp is not None:  # a text is not both
+                parsed = f"CASE WHEN {self.stored[field].stamp} IS NULL THEN {parsed} END"
+            return _floor_division(parsed, SECONDS_PER_DAY * 10**6)
         v, kept = self.stored[field].expression, self.stored[field].type
         if kept not in INTEGER_TYPES:
             return f"CAST({v} - DATE '1970-01-01' AS BIGINT)"
@@ -122,8 +133,9 @@ class DuckDialect(Dialect):
             return f"CAST({at.expression} AS BIGINT)"
         if kind.name == TEXT:
             text = _canonical_text(self._text(field), kind)
-            if at.raw:  # what is no UTF-8 is no number
-                return f"nullif(COALESCE(encode({text}), {at.expression}), ''::BLOB)"
+            if at.raw:  # what is no UTF-8 is no number, nor what begins with a letter
+                v = at.expression  # a nullif would work everything out twice
+                return f"CASE WHEN {v} >= {AFTER_NUMBERS} THEN {v} WHEN {v} > ''::BLOB THEN COALESCE(encode({text}), {v}) END"
             # without a collation, text is its bytes, and is sorted faster
             return f"nullif(encode({text}), ''::BLOB)" if at.collated else f"nullif({text}, '')"
         if at.raw:
@@ -152,10 +164,14 @@ class DuckDialect(Dialect):
     def nobody_else(self, field: int, kind: ColumnKind) -> str:
         at = self.stored[field]
         if at.raw or kind.name == TEXT:
-            octets = self._bytes(field)
+            stored = name = self._bytes(field)
             if kind.name == TEXT:
-                octets = f"COALESCE({_number_text(self._text(field), kind)}, {octets})"
-            return f"CASE WHEN octet_length({octets}) > 0 THEN {octets} END"
+                text = self._text(field)
+                same = f"{stored} > ';'::BLOB OR CAST(TRY_CAST({text} AS BIGINT) AS VARCHAR) = {text}"
+                name = (
+                    f"CASE WHEN {same} THEN {stored} ELSE COALESCE({_number_text(text, kind)}, {stored}) END"
+                )
+            return f"CASE WHEN octet_length({stored}) > 0 THEN {name} END"
         text = f"CAST({at.expression} AS VARCHAR)"
         if kind.name == REAL:
             return f"CASE WHEN NOT contains({text}, 'nan') THEN CASE WHEN {at.expression} = 0 THEN '0' ELSE {text} END END"
@@ -195,25 +211,51 @@ class DuckDialect(Dialect):
     def second_without_instant(self, second: str, instant: str) -> str:
         return f"CASE WHEN COALESCE({instant} NOT BETWEEN {EARLIEST_MICROSECOND} AND {LATEST_MICROSECOND}, true) THEN {second} END"
 
-    def persons(self, bound: ContributionBound, kind: ColumnKind, secret: str) -> list[Step]:
+    def persons(
+        self, bound: ContributionBound, kind: ColumnKind, secret: str, *, in_lists: bool
+    ) -> list[Step]:
         """Steps from `inside` to `persons`: a row for each, and for each of their periods, with their kept trips and how many they have in all.
+
+        With `in_lists`, trips are gathered in a list for each person, of which one person's must fit in memory: a third of the work where most have few.
 
         Proof: docs/proofs/bounding.md.
         """
-        who, with_load = (
-            bounding.group_columns(bound),
-            bool(bound.apart),
-        )  # of trips in one slot only one comes to be counted here
+        who, with_load = bounding.group_columns(bound), bool(bound.apart)
+        if in_lists and not with_load and bound.most < MAX_ARG_MIN_VALUES:
+            return self._persons_in_lists(bound, kind, secret)
+        # with the load, of trips in one slot only one comes to be counted here
         steps = bounding.bounding_steps(bound, kind, self, secret, with_load=with_load)
-        if (
-            bound.most < MAX_ARG_MIN_VALUES
-        ):  # a heap of the least tickets (of their first 96 bits) is cheaper than a second sort
-            flats, of = f"arg_min(flat, unhex(substr(ticket, 1, 24)), {bound.most})", "ticketed"
+        if bound.most < MAX_ARG_MIN_VALUES:
+            flats, of = _least_tickets(bound), "ticketed"
         else:
             flats, of = f"list(flat) FILTER (place <= {bound.most})", "chosen"
         load = "any_value(own)" if with_load else "count(*)"
         each = Step("persons", f"SELECT {who}, {flats} AS flats, {load} AS own FROM {of} GROUP BY {who}")
         return [*steps[: [s.name for s in steps].index(of) + 1], each]
+
+    def _persons_in_lists(self, bound: ContributionBound, kind: ColumnKind, secret: str) -> list[Step]:
+        """Who has at most `most` trips keeps all of them, whatever their tickets; only the others' are numbered and drawn. Proof: docs/proofs/bounding.md."""
+        who = bounding.group_columns(bound)
+        ticket = self.ticket(bound.person, kind, bounding.ticket_numbers(bound, slot=False))
+        number = "unnest(list_sort(flats)) AS flat, unnest(range(1, own + 1)) AS j"
+        return [
+            Step("owned", f"SELECT {who}, list(flat) AS flats, count(*) AS own FROM inside GROUP BY {who}"),
+            Step("numbered", f"SELECT {who}, {number} FROM owned WHERE own > {bound.most}"),
+            Step("ticketed", f"SELECT {who}, flat, {ticket} AS ticket FROM numbered CROSS JOIN {secret} s"),
+            Step(
+                "drawn",
+                f"SELECT {who}, {_least_tickets(bound)} AS flats, count(*) AS own FROM ticketed GROUP BY {who}",
+            ),
+            Step(
+                "persons",
+                f"SELECT {who}, flats, own FROM owned WHERE own <= {bound.most} UNION ALL SELECT {who}, flats, own FROM drawn",
+            ),
+        ]
+
+
+def _least_tickets(bound: ContributionBound) -> str:
+    """The trips of least tickets (of their first 96 bits): a heap is cheaper than a second sort."""
+    return f"arg_min(flat, unhex(substr(ticket, 1, 24)), {bound.most})"
 
 
 def literal(text: str) -> str:

@@ -18,9 +18,12 @@ from publishing import entries, events, planned, warm
 
 from cbdp.app import publish as publishing_package
 from cbdp.app.publish import publish
+from cbdp.counting.counts import Counts
+from cbdp.errors import InputError
 from cbdp.ledger import Ledger
 from cbdp.mechanisms.base import Mechanism
 from cbdp.release.files import leftovers, load, save
+from cbdp.scratch import partial_name
 
 KILLS = int(os.environ.get("CBDP_KILLS", "8"))  # 200 for the long run
 # where a run may die: the modules that publish and save, and every module of the ledger
@@ -130,3 +133,20 @@ def test_killed_from_outside(folder: Path) -> None:
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
     assert events(folder).count("released") == 1
     load(folder / "release")
+
+
+def test_what_a_run_left_that_died_before_its_ledger_is_swept_at_the_start(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was killed while it rehearsed, with no ledger yet: its folder is gone before the next run counts a trip."""
+    left = folder / partial_name("release").replace(
+        f"-{os.getpid()}-", "-4194305-"
+    )  # no process has this number
+    left.mkdir()
+
+    def counted(_: publishing_package.Run) -> Counts:
+        raise InputError("left" if left.exists() else "swept")
+
+    monkeypatch.setattr(publishing_package, "counted", counted)
+    with pytest.raises(InputError, match="swept"):
+        publish(planned(folder), create_ledger=True)
