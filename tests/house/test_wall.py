@@ -201,7 +201,10 @@ def test_a_module_in_no_known_folder_is_found(where: str, copied: Path) -> None:
 
 def test_a_planted_cycle_is_found(copied: Path) -> None:
     """Two folders that import each other, one of them for types only."""
-    _append(copied.parent / "features" / "cbdp_features" / "universe.py", "\nif TYPE_CHECKING:\n    import cbdp.privacy.unit\n")
+    _append(
+        copied.parent / "features" / "cbdp_features" / "universe.py",
+        "\nif TYPE_CHECKING:\n    import cbdp.privacy.unit\n",
+    )
     _append(copied / "privacy" / "unit.py", "\nimport cbdp_features.universe\n")
     places = build(copied.parent).places()
     found = cycle(

@@ -270,6 +270,10 @@ def _trial_scores(sums: Floats) -> tuple[Floats, Floats]:
 # that predicts the left-out leaves better. Factors are shrunk by how much they are seen to vary, and a margin whose factors do not
 # vary more than chance is dropped.
 #
+# Margins by attributes that no measured feature groups by are corrected by their sums alone, after all others. A public attribute more
+# shall make nothing worse, and factors of coarse margins that are judged by likelihood while finer structure is missing from the rates are
+# biased by it; a correction that predicts left-out leaves better does not rest on the model.
+#
 # The same pass can draw rates as they may be, instead of expecting them: a spread of the factors of each margin by how much it is
 # believed, then the factors themselves. Folds are drawn with the same chances, so that a factor is the same in all of them.
 
@@ -333,7 +337,8 @@ def fit_rates(
     models = _initial_models(fold, total, start)
     shape: tuple[float, float] | None = None
     likely: Singles | None = None
-    for done, margin in enumerate(margins):
+    by_likelihood = [margin for margin in margins if not margin.unused]
+    for done, margin in enumerate(by_likelihood):
         if done % TUNING.often == 0:
             best = most_likely_shape(table, models.own)
             if best != shape or likely is None:
@@ -342,7 +347,7 @@ def fit_rates(
         assert likely is not None
         _fit_margin_by_likelihood(margin, models, table.place, likely, shape, rng)
         if progress is not None:
-            progress((done + 1) / (2 * len(margins)))
+            progress((done + 1) / (2 * len(by_likelihood)))
     bunched = overdispersion(noisy, models.own, table.noise)
     for done, margin in enumerate(margins):
         adjust_ratios(margin, models, noisy, table.variance, bunched, rng)
