@@ -80,13 +80,13 @@ LINES = """
 import os, sys
 from datetime import date
 from pathlib import Path
-from cbdp.privacy import ledger
+from cbdp import ledger
 folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 home = str(Path(ledger.__file__).parent) + os.sep
 seen = set()
 
 def work(path):
-    day = ledger.Covers("trip", first=date(2026, 1, 1), last=date(2026, 1, 1))
+    day = ledger.ChargeScope("trip", first=date(2026, 1, 1), last=date(2026, 1, 1))
     with ledger.Ledger.open(path, dataset="trips", cap={"total": 1, "per_day": 1}, create=True) as book, book.lock("r"):
         charge = book.reserve("r", "0.1", covers=day)
         (path.with_suffix(".draw")).write_text(charge.id)
