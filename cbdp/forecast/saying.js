@@ -45,7 +45,7 @@
     const last = data.uses[data.uses.length - 1].can;
     return (can.length ? `You can ${can.join(can.length > 2 ? ", " : " and ").replace(/, ([^,]*)$/, " and $1")}.` : `You can only ${last}.`) + (not.length ? ` You cannot ${not.join(" or ")}.` : "");
   };
-  const strengthOf = (made) => data.levels.find((level) => made.epsilon <= level.upto).said;
+  const strengthOf = (made) => data.levels.find((level) => made.epsilon <= level.upto).judgement;
   const rarely = (rare) => (rare === 0 ? "" : ` (except with a probability of ${digits(rare, 2)})`);
   const WHO = {
     trip: { name: spoken("One trip"), question: () => spoken("that a certain trip was made") },
