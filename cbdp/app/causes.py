@@ -309,7 +309,10 @@ def _missing(reading: TripReading, inspection: Inspection, dropped: DroppedRows)
 
 MAX_COLUMNS_TRIED = 40  # columns; each costs a pass over the rows
 MIN_SHARE_EXPLAINED = 0.8  # share of rows that another column must explain
-MAX_TRIPS_OF_USUAL_PERSON = 50  # trips of a usual person above which the column rather tells kinds of persons
+MAX_TRIPS_OF_USUAL_PERSON = (
+    50  # trips of a usual person above which the column rather tells kinds of persons,
+)
+MAX_TRIPS_OF_USUAL_DAY = 15  # and in one day, where the unit is a person's day
 
 
 def role_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
@@ -383,8 +386,9 @@ def _persons(reading: TripReading, inspection: Inspection, person: str, stops: s
             return
     except InputError:
         pass
+    most = MAX_TRIPS_OF_USUAL_DAY if loads is not None and loads.per == "day" else MAX_TRIPS_OF_USUAL_PERSON
     if loads is None or loads.persons < 20:
-        if loads is not None and loads.persons and loads.trips / loads.persons > MAX_TRIPS_OF_USUAL_PERSON:
+        if loads is not None and loads.persons and loads.trips / loads.persons > most:
             yield _kinds(person, loads.trips)
         return
     if loads.quantiles[0.99] == 1:
@@ -393,7 +397,7 @@ def _persons(reading: TripReading, inspection: Inspection, person: str, stops: s
             f"nearly every value of {person!r} has one trip: it may be the id of a trip, not of a person",
             'name a column that is the same for all trips of a person, or protect a trip: unit = "trip"',
         )
-    elif loads.quantiles[0.5] > MAX_TRIPS_OF_USUAL_PERSON:
+    elif loads.quantiles[0.5] > most:
         yield _kinds(person, loads.trips)
 
 

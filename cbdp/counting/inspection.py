@@ -211,7 +211,7 @@ class DuplicateRows:
 
 
 MAX_GROUP_SIZE = 20  # sizes of groups that are compared
-MIN_EXPECTED_GROUPS = 40  # groups that the inequality must ask for, so that their absence is not chance
+MIN_EXPECTED_GROUPS = 30  # groups that the inequality must ask for, so that their absence is not chance
 CHANCE_FACTOR = 4  # by which there may be fewer groups than the inequality asks for
 PSEUDO_GROUPS = (
     3  # groups added to the number of a size, so that a small number does not ask for many of the next

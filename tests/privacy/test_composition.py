@@ -85,7 +85,9 @@ def test_rho_has_no_epsilon_of_its_own() -> None:
         Sequential((ZCDPCost("a", Fraction(1)),)),
         Parallel((ZCDPCost("a", Fraction(1)),)),
     ):
-        with pytest.raises(BudgetError, match=r"ρ = 1 has an ε only together with a δ: state it as EpsilonDeltaStatement"):
+        with pytest.raises(
+            BudgetError, match=r"ρ = 1 has an ε only together with a δ: state it as EpsilonDeltaStatement"
+        ):
             _ = cost.epsilon
     with pytest.raises(BudgetError, match="has no ρ: only a pure ε has"):
         _ = DPCost("a", Fraction(1), Fraction(1, 100)).rho
