@@ -28,6 +28,8 @@ PACKAGES = (
     "report",
     "audit",
     "transit",
+    "config",
+    "forecast",
     "app",
     "errors",
 )

@@ -193,9 +193,9 @@ def test_mutants_still_fit_the_code() -> None:
 PROBED = "cbdp/privacy/accounting.py"
 PROBE = "tests/privacy/test_proof_accounting.py::test_pure_epsilon_in_rho"
 PROBES = [  # of the runner itself: a change without effect, one with effect, and one after which the check cannot run
-    Mutant(PROBED, "DIGITS = 9  # of what is stated", "DIGITS = 9", PROBE),
+    Mutant(PROBED, "STATED_DIGITS = 9  # significant", "STATED_DIGITS = 9  #", PROBE),
     Mutant(PROBED, "return positive(epsilon) ** 2 / 2", "return positive(epsilon) ** 2 / 3", PROBE),
-    Mutant(PROBED, "DIGITS = 9  # of what is stated", "DIGITS = nonsense", PROBE),
+    Mutant(PROBED, "STATED_DIGITS = 9  # significant", "STATED_DIGITS = nonsense  #", PROBE),
 ]
 
 
