@@ -3,8 +3,18 @@
 Names are loaded when first used, so `import cbdp` and `cbdp --help` cost nothing.
 """
 
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# In a checkout the packages behind `cbdp.features` and `cbdp.solvers` stand in features/ and solvers/ beside this one: it is theirs that
+# belong to it, whatever else is installed. Once installed, all three stand side by side.
+_TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - nothing else is loaded yet
+for _name in ("solvers", "features"):
+    _home = os.path.join(_TOP, _name)  # noqa: PTH118
+    if _home not in sys.path and os.path.isdir(os.path.join(_home, f"cbdp_{_name}")):  # noqa: PTH112, PTH118
+        sys.path.insert(0, _home)
 
 __version__ = "0.2.0"
 

@@ -33,7 +33,6 @@ BUILT_IN = ("data", "mechanisms", "rivals", "metrics")
 ASIDE = (
     "__main__",
     "audit",
-    "report",
     "transit",
     *(
         f"app.{name}"
@@ -42,9 +41,8 @@ ASIDE = (
             "cli",
             "commands",
             "demo",
-            "explain",
             "fleet",
-            "guessing",
+            "answers",
             "init",
             "internal",
             "ledger",
@@ -329,12 +327,11 @@ def aside(module: str) -> bool:
 def code_version() -> str:
     """The hash of the package's sources, less what no run loads, and of what decides a result here."""
     here, home = Path(__file__).parent, ROOT / "cbdp"
-    package = [
-        p for folder in (home, home / "features", home / "solvers") for p in sorted(folder.rglob("*.py"))
-    ]
     deciding = {
-        p.resolve() for p in package if not aside(".".join(p.relative_to(home).with_suffix("").parts))
+        p for p in home.rglob("*.py") if not aside(".".join(p.relative_to(home).with_suffix("").parts))
     }
+    for folder in ("features", "solvers"):
+        deciding |= set((ROOT / folder).rglob("*.py"))
     own = [here / f"{name}.py" for name in DECIDING]
     return _digest(
         [*sorted(deciding), *own, here.parent / "measure.py", here.parent / "ablation" / "case.py"]

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 
 MAX_FACTOR_FROM_EXPECTED = 1.8  # a number that was rounded to one digit is off by a factor of 1.5 at most; half of the rows, or all of them twice, are outside
+MAX_FACTOR_FROM_EXPECTED_OF_DAYS = (
+    4.0  # in a daily series: a Sunday may have a third of the trips of a usual day, a holiday a quarter
+)
 MAX_SHARE_REPEATED = 0.01  # share of the rows that may repeat others, whatever the reason
 MAX_SHARE_EMPTY_DAYS = 0.1  # share of the days that may be without rows
 MIN_EMPTY_DAYS = 2  # days without rows that may be closed days, however short the time
@@ -188,13 +191,13 @@ def _repeated(copies: DuplicateRows) -> Iterator[Cause]:
 
 def _unexpected(reading: TripReading, inside: int, kept: int) -> Iterator[Cause]:
     """Trips that are many more, or many fewer, than data.expected_trips says."""
-    expected = reading.config.data.expected_trips
-    if expected is None or (
-        inside * MAX_FACTOR_FROM_EXPECTED > expected and kept < expected * MAX_FACTOR_FROM_EXPECTED
-    ):
+    expected, series = reading.config.data.expected_trips, reading.config.series
+    daily = series is not None and series.calendar == "daily"
+    factor = MAX_FACTOR_FROM_EXPECTED_OF_DAYS if daily else MAX_FACTOR_FROM_EXPECTED
+    if expected is None or (inside * factor > expected and kept < expected * factor):
         return
     many = noun(reading.universe)
-    trips, what = (inside, "fewer") if inside * MAX_FACTOR_FROM_EXPECTED <= expected else (kept, "more")
+    trips, what = (inside, "fewer") if inside * factor <= expected else (kept, "more")
     yield Cause(
         trips,
         f"{many.number(trips)} would count, many {what} than the {expected:,} of data.expected_trips",

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 import cbdp
+import cbdp_features
+import cbdp_solvers
 from cbdp import __version__
 from cbdp.errors import InputError
 from cbdp.estimation import ESTIMATORS
@@ -228,10 +230,12 @@ def _intervals_section(release: Release) -> dict[str, Any] | None:
 @functools.cache
 def code_fingerprint() -> str:
     """A hash of the files of the installed package: two checkouts of one version number may differ."""
-    root = Path(cbdp.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(p for p in root.rglob("*") if p.suffix in CODE_SUFFIXES and p.is_file()):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for package in (cbdp, cbdp_features, cbdp_solvers):
+        home = Path(str(package.__file__)).parent
+        for path in sorted(p for p in home.rglob("*") if p.suffix in CODE_SUFFIXES and p.is_file()):
+            name = path.relative_to(home.parent).as_posix()
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
