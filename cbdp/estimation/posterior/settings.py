@@ -109,7 +109,16 @@ class Tuning:
     # deviations of what their sums follow of their own noise, or groups are judged as one
     min_group_z: float = 3.0
     max_normal_group_size: int = 3  # elements up to which a group is judged by a normal law
-    max_judged_elements: int = 2**13  # elements of a group that are looked at
+    max_judged_elements: int = (
+        2**13
+    )  # elements of a group that are judged one by one; of more, as many means of neighbours
+    max_total_deviations: float = (
+        1.0  # of the measured total, beyond which effects may not move the sum of all leaves
+    )
+    max_total_share: float = 0.05  # and share of it, where its noise is less
+    total_bisections: int = (
+        12  # halvings after which the fraction of the effects that holds it is told well enough
+    )
     blup_iterations: int = 6  # times that effects are predicted, the later ones at half a step
     blup_tolerance: float = 1e-3  # change of an effect at which that ends
     cg_tolerance: float = 1e-4  # residual of the linear system

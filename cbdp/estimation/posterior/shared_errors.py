@@ -20,6 +20,7 @@ sums are met as they should be, and leaves are moved by them. What is left are i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -143,6 +144,7 @@ def subtract_shared_errors(
         if np.abs(step).max(initial=0.0) < TUNING.blup_tolerance:
             break
         mean, variance, lever = _moved_sums(leaves, off)
+    off = _holding_the_total(sums, leaves, off)
     columns = [np.empty(len(posterior.mean)) for _ in range(2)]
     map_parts(
         lambda begin, end: _apply_offsets(*columns, *leaves, off, TUNING.min_variance, begin, end),
@@ -155,6 +157,34 @@ def subtract_shared_errors(
         posterior.lever * moved.mean / np.maximum(posterior.mean, TUNING.min_variance), moved.mean
     )
     return subtract_shared_errors(sums, cell, cells, replace(moved, lever=lever), follows)
+
+
+def _holding_the_total(sums: Sequence[FeatureSums], leaves: tuple[Any, ...], off: Floats) -> Floats:
+    """The offsets, or the largest fraction of them at which the leaves' total does not leave what was measured of it.
+
+    Effects are taken to be normal, and leaves do not fall below 0. Where effects are large beside the leaves and told by little else than
+    noise (a table of many empty pairs), what cannot fall only rises, and the noise on such a table would be taken for trips.
+    """
+    totals = [(float(s.measured.sum()), float(s.noise_variance.sum())) for s in sums]
+    totals = [(value, variance) for value, variance in totals if np.isfinite(variance)]
+    if not totals:
+        return off
+    measured, variance = min(totals, key=lambda total: total[1])
+    before = float(_moved_sums(leaves, np.zeros_like(off))[0].sum())
+    # a little more is left to the program, which has the total itself
+    room = max(TUNING.max_total_deviations * math.sqrt(variance), TUNING.max_total_share * abs(measured))
+    low, high = min(before, measured - room), max(before, measured + room)
+
+    def inside_room(fraction: float) -> bool:
+        return low <= float(_moved_sums(leaves, fraction * off)[0].sum()) <= high
+
+    if inside_room(1.0):
+        return off
+    inside, outside = 0.0, 1.0
+    for _ in range(TUNING.total_bisections):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if inside_room(middle) else (inside, middle)
+    return inside * off
 
 
 def _moved_sums(leaves: tuple[Any, ...], off: Floats) -> Floats:
@@ -278,11 +308,16 @@ def _excess_variance(group: Ints, missed: Floats, claimed: Floats, s: FeatureSum
         here = np.flatnonzero(group == g)
         # squares of noise with heavy tails vary more than those of a normal law, so many of them tell less
         weight = 1.0 if len(here) <= TUNING.max_normal_group_size else 2.0 / (2.0 + s.noise_excess_kurtosis)
-        if len(here) > TUNING.max_judged_elements:
-            weight *= len(here) / TUNING.max_judged_elements
-            here = here[:: -(-len(here) // TUNING.max_judged_elements)]
-        whole = s.noise_variance[here, None] + claimed[here, None] * (1 + _EXCESS_GRID)
-        fit = np.log(_EXCESS_PRIOR) - weight / 2 * np.sum(np.log(whole) + missed[here, None] / whole, axis=0)
+        # of many, those of about the same variances are judged by their mean: a sample of them would be taken for all
+        here = here[np.lexsort((claimed[here], s.noise_variance[here]))]
+        starts = np.unique(np.linspace(0, len(here), TUNING.max_judged_elements, endpoint=False).astype(int))
+        count = np.diff(starts, append=len(here))
+        noise, within, square = (
+            np.add.reduceat(v[here], starts) / count for v in (s.noise_variance, claimed, missed)
+        )
+        whole = noise[:, None] + within[:, None] * (1 + _EXCESS_GRID)
+        log_density = count @ (np.log(whole) + square[:, None] / whole)
+        fit = np.log(_EXCESS_PRIOR) - weight / 2 * log_density
         belief = np.exp(fit - fit.max())
         belief /= belief.sum()
         excess[:, g] = (
