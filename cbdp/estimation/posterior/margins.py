@@ -41,7 +41,6 @@ class Margin:
     asked: bool  # is it one of the measured features, and not only a sum over finer ones
     partition: Partition | None = None  # where it says the element of each leaf, and `element` is empty
     rank: int = 0  # margins of a lower rank are taken first, where not all can be
-    unused: frozenset[str] = frozenset()  # attributes it groups by that no measured feature does
 
     def of_leaves(self) -> NDArray[np.int32]:
         """The element of each leaf, listed anew: margins are many, and to hold all would take more memory than all else."""
@@ -82,44 +81,22 @@ def margins(
             np.broadcast_to(part[0], part.shape) if nothing else part for part in columns
         )
         none = np.empty(0, dtype=np.int32)
-        unused = _unused_attributes(universe, grouped_by, by)
-        rank = _priority(universe, unused, by)
-        return Margin(
-            by, partition.size, none, value, precision, power, width, moved, asked, partition, rank, unused
-        )
+        rank = _priority(universe, grouped_by, by)
+        return Margin(by, partition.size, none, value, precision, power, width, moved, asked, partition, rank)
 
-    def place(grouping: tuple[tuple[str, ...], Partition]) -> tuple[int, int]:
-        by, partition = grouping
-        return _priority(universe, _unused_attributes(universe, grouped_by, by), by), partition.size
-
-    useful.sort(key=place)
-    chosen = sorted(useful[: TUNING.most_held], key=lambda grouping: grouping[1].size)
+    useful.sort(key=lambda found: (_priority(universe, grouped_by, found[0]), found[1].size))
+    chosen = sorted(useful[: TUNING.most_held], key=lambda found: found[1].size)
     return map_items(margin, chosen, universe.size)
 
 
 def rate_model_margins(lattice: Sequence[Margin]) -> list[Margin]:
-    """The margins that get factors in the rate model, in the order in which they get them: each costs passes over all leaves, so they are limited.
-
-    Coarse margins come first, then finer ones. Those by attributes that no measured feature groups by come last and take no other's place:
-    a margin competes only with those that are there without its unused attributes.
-    """
-    several = sorted((m for m in lattice if m.size > 1), key=lambda margin: (margin.rank, margin.size))
-    chosen = [
-        margin
-        for place, margin in enumerate(several)
-        if sum(before.unused <= margin.unused for before in several[:place]) < TUNING.most_margins
-    ]
-    return sorted(chosen, key=lambda margin: (bool(margin.unused), margin.size))
+    """The margins that get factors in the rate model, coarse ones first: each costs passes over all leaves, so they are limited."""
+    several = [margin for margin in lattice if margin.size > 1]
+    chosen = sorted(several, key=lambda margin: (margin.rank, margin.size))[: TUNING.most_margins]
+    return sorted(chosen, key=lambda margin: margin.size)
 
 
-def _unused_attributes(
-    universe: Universe, grouped_by: Collection[str], by: tuple[str, ...]
-) -> frozenset[str]:
-    """The attributes of a margin, other than dimensions, that no measured feature groups by."""
-    return frozenset(name for name in by if name not in universe.dimensions and name not in grouped_by)
-
-
-def _priority(universe: Universe, unused: Collection[str], by: tuple[str, ...]) -> int:
+def _priority(universe: Universe, grouped_by: Collection[str], by: tuple[str, ...]) -> int:
     """How soon a margin is taken, where not all can be.
 
     Margins of the dimensions themselves come first, those of one or two before those of more: the demand's own structure. Then
@@ -127,7 +104,7 @@ def _priority(universe: Universe, unused: Collection[str], by: tuple[str, ...]) 
     """
     if all(name in universe.dimensions for name in by):
         return 0 if len(by) <= 2 else 1
-    return 3 if unused else 2
+    return 2 if all(name in universe.dimensions or name in grouped_by for name in by) else 3
 
 
 def candidate_groupings(universe: Universe) -> list[tuple[str, ...]]:

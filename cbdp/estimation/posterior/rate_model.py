@@ -144,10 +144,7 @@ def fit_rates(
     models = _initial_models(fold, total, start)
     shape: tuple[float, float] | None = None
     likely: Singles | None = None
-    # A public attribute more shall make nothing worse: factors of coarse margins that are judged by likelihood while finer structure is missing
-    # from the rates are biased by it, so margins by attributes that no table uses are corrected by their sums alone, after all others.
-    by_likelihood = [margin for margin in margins if not margin.unused]
-    for done, margin in enumerate(by_likelihood):
+    for done, margin in enumerate(margins):
         if done % TUNING.margins_per_shape_fit == 0:
             best = most_likely_shape(table, models.cross_fitted)
             if best != shape or likely is None:
@@ -156,7 +153,7 @@ def fit_rates(
         assert likely is not None
         _fit_margin_by_likelihood(margin, models, table.place, likely, shape, rng)
         if progress is not None:
-            progress((done + 1) / (2 * len(by_likelihood)))
+            progress((done + 1) / (2 * len(margins)))
     dispersion = overdispersion(noisy, models.cross_fitted, table.noise)
     for done, margin in enumerate(margins):
         adjust_ratios(margin, models, noisy, table.variance, dispersion, rng)

@@ -34,7 +34,7 @@ class Tuning:
 
     # Margins that leaves are predicted from (margins.py)
     fewest_types: int = 3  # to an element: with fewer, a leaf's neighbours say next to nothing about it
-    most_margins: int = 40  # that get factors, of those by the same unused attributes or fewer: each costs passes over all leaves
+    most_margins: int = 40  # that get factors: each costs passes over all leaves
     most_held: int = 96  # whose sums are held to what was measured (benchmarking.py)
 
     # Expected counts: factors of margins (rate_model.py; all but `folds` and `min_factor` serve sparse.py too)
