@@ -169,7 +169,8 @@ def _holding_the_total(sums: Sequence[FeatureSums], leaves: tuple[Any, ...], off
     totals = [(value, variance) for value, variance in totals if np.isfinite(variance)]
     if not totals:
         return off
-    measured, variance = min(totals, key=lambda total: total[1])
+    variance = 1.0 / sum(1.0 / max(v, TUNING.min_variance) for _, v in totals)
+    measured = variance * sum(value / max(v, TUNING.min_variance) for value, v in totals)
     before = float(_moved_sums(leaves, np.zeros_like(off))[0].sum())
     # a little more is left to the program, which has the total itself
     room = max(TUNING.max_total_deviations * math.sqrt(variance), TUNING.max_total_share * abs(measured))
