@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ from released import city_features, made_by, prior_weights, release_of, same
 import cbdp
 from cbdp.errors import InputError
 from cbdp.release.files import load
-from cbdp.release.manifest import check_manifest
+from cbdp.release.manifest import check_manifest, code_fingerprint
 
 
 def test_the_manifest_states_what_was_promised(tmp_path: Path) -> None:
@@ -212,3 +214,17 @@ def test_a_manifest_that_calls_a_simulation_private_is_refused(tmp_path: Path) -
         manifest.write_text(json.dumps(stated | changed), "utf-8")
         with pytest.raises(InputError, match=r"schema|its manifest and its files disagree"):
             load(tmp_path / "out")
+
+
+@pytest.mark.parametrize("package", ["cbdp", "cbdp_features", "cbdp_solvers"])
+def test_the_fingerprint_of_the_code_follows_every_package(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One changed line in any of the packages that make a release is another code."""
+    module = import_module(package)
+    home = shutil.copytree(Path(str(module.__file__)).parent, tmp_path / package)
+    before = code_fingerprint.__wrapped__()
+    monkeypatch.setattr(module, "__file__", str(home / "__init__.py"))
+    assert code_fingerprint.__wrapped__() == before
+    (home / "__init__.py").write_text("# changed\n")
+    assert code_fingerprint.__wrapped__() != before
