@@ -165,12 +165,11 @@ def _holding_the_total(sums: Sequence[FeatureSums], leaves: tuple[Any, ...], off
     Effects are taken to be normal, and leaves do not fall below 0. Where effects are large beside the leaves and told by little else than
     noise (a table of many empty pairs), what cannot fall only rises, and the noise on such a table would be taken for trips.
     """
-    totals = [(float(s.measured.sum()), float(s.noise_variance.sum())) for s in sums]
-    totals = [(value, variance) for value, variance in totals if np.isfinite(variance)]
-    if not totals:
+    if not sums:
         return off
-    variance = 1.0 / sum(1.0 / max(v, TUNING.min_variance) for _, v in totals)
-    measured = variance * sum(value / max(v, TUNING.min_variance) for value, v in totals)
+    totals = [(float(s.measured.sum()), float(s.noise_variance.sum())) for s in sums]
+    variance = 1.0 / sum(1.0 / of_table for _, of_table in totals)
+    measured = variance * sum(value / of_table for value, of_table in totals)
     before = float(_moved_sums(leaves, np.zeros_like(off))[0].sum())
     # a little more is left to the program, which has the total itself
     room = max(TUNING.max_total_deviations * math.sqrt(variance), TUNING.max_total_share * abs(measured))
