@@ -152,7 +152,7 @@ def _release(dag: cbdp.FeatureDag, truth: Counts, weights: str, stages: Stages) 
     known = answer.measurement()
     settings: Any = how if weights == POSTERIOR else how | {"preset": "paper"}
     mechanism = cbdp.ConstraintBased(dag, 1, **settings)
-    release = mechanism.made(whole.index, whole.value, [*measured, known], estimate=estimate)
+    release = mechanism.publication(whole.index, whole.value, [*measured, known], estimate=estimate)
     with stages("write"), tempfile.TemporaryDirectory() as folder:
         release.save(Path(folder) / "release", simulation=True)
     return len(known.values), release.total, estimate.solution.kkt_residual

@@ -48,7 +48,7 @@ _HOME = {
     "ThresholdLaplace": "cbdp.mechanisms",
     "Release": "cbdp.release",
     "compare": "cbdp.release.comparison",
-    "load": "cbdp.mechanisms",
+    "load": "cbdp.release",
     "export": "cbdp.release.export",
     "audit_release": "cbdp.app.audit",
     "epsilon_lower_bound": "cbdp.app.audit",
@@ -95,12 +95,11 @@ if TYPE_CHECKING:
         Laplace,
         StabilityHistogram,
         ThresholdLaplace,
-        load,
     )
     from cbdp.mechanisms.continual import RunningTotals
     from cbdp.privacy.measurement import Measurement
     from cbdp.privacy.unit import Person, Trip
-    from cbdp.release import Release
+    from cbdp.release import Release, load
     from cbdp.release.comparison import compare
     from cbdp.release.export import export
 

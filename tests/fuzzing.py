@@ -254,7 +254,8 @@ def saved_releases(folder: Path) -> list[Path]:
 def fuzz_manifests(count: int, seed: int, *, thorough: bool = False) -> Faults:
     """Releases whose manifest was changed are loaded, asked and, where `thorough`, audited, reported and compared."""
     from cbdp.audit import guarantee_check, own_release
-    from cbdp.mechanisms import load, of
+    from cbdp.mechanisms import of
+    from cbdp.release import load
 
     rng, faults = random.Random(seed), Faults()
     with tempfile.TemporaryDirectory() as place:

@@ -35,8 +35,8 @@ WHOLE_TOTAL = "all"  # a share of all trips that meet the conditions
 def ask_main(argv: Sequence[str]) -> int:
     options = _ask_parser().parse_args(argv)
     from cbdp.app.new_file import check_new, write_new
-    from cbdp.mechanisms import load
     from cbdp.progress import in_quarters, watched
+    from cbdp.release import load
 
     if options.csv and (options.out or options.format != "text"):
         raise InputError("--csv FILE is short for --format csv --out FILE: give one of both")
@@ -253,7 +253,7 @@ def add_question(parser: argparse.ArgumentParser) -> None:
 
 
 def _side(argument: str) -> list[Release]:
-    from cbdp.mechanisms import load
+    from cbdp.release import load
 
     places = [argument] if Path(argument).exists() else [p.strip() for p in argument.split(",") if p.strip()]
     if not places:
@@ -380,7 +380,7 @@ FILE_OPTIONS = ("zones", "network", "edges")
 def export_main(argv: Sequence[str]) -> int:
     """`cbdp export` with these arguments."""
     options = vars(_export_parser().parse_args(argv))
-    from cbdp.mechanisms import load
+    from cbdp.release import load
     from cbdp.release.export import FORMATS, export
 
     chosen = FORMATS.get(options["format"] or _named(options["out"]))

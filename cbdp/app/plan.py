@@ -144,8 +144,7 @@ class Plan:
 
     @property
     def unit(self) -> Unit:
-        unit: Unit = self.mechanism.unit
-        return unit
+        return self.mechanism.protected
 
     @property
     def confidence(self) -> float:
@@ -214,14 +213,14 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
     unit = unit_of(config, trips, universe)
     config = after_purchase(config, unit)
     mechanism = mechanism_of(config, features, unit)
-    columns: Mapping[str, str] = columns_of(universe, trips, mechanism.unit)
+    columns: Mapping[str, str] = columns_of(universe, trips, mechanism.protected)
     if slot is None:
         request = request_of(
             public_request_of(config, columns, trips.clock, mechanism), source_hash(trips.trips)
         )
     else:
-        check_fits(config, mechanism.unit, universe)
-        columns = _dated(config, columns, universe, trips, mechanism.unit, slot)
+        check_fits(config, mechanism.protected, universe)
+        columns = _dated(config, columns, universe, trips, mechanism.protected, slot)
         request = request_of_slot(config, slot)
     covers = _covered(mechanism, universe, slot, columns, trips)
     account = _account(config, mechanism, request, covers, must_fit=must_fit)
@@ -247,7 +246,7 @@ def _covered(
     mechanism: Mechanism, universe: Universe, slot: Slot | None, columns: Mapping[str, str], trips: TripSchema
 ) -> ChargeScope:
     """The days and the unit that the charge is for, and how rows are given these days."""
-    covers = covers_of(mechanism.unit, universe, slot, mechanism)
+    covers = covers_of(mechanism.protected, universe, slot, mechanism)
     if covers.first is None and covers.per == "release":
         return covers  # it tells no days apart
     return replace(
@@ -498,7 +497,7 @@ def public_request_of(config: Config, columns: Mapping[str, str], clock: Clock, 
         "universe": universe_hash(features.universe),
         "features": {name: list(feature.by) for name, feature in features.features.items()},
         "recipe": _recipe(mechanism),
-        "unit": [str(mechanism.unit), getattr(mechanism.unit, "column", None)],
+        "unit": [str(mechanism.protected), getattr(mechanism.protected, "column", None)],
         "spends": [_spend(p) for p in single_costs(cost)],
         "cost": [str(cost.epsilon), str(cost.delta)],
     }

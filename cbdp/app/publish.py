@@ -259,7 +259,7 @@ def rehearse(run: Run) -> None:
         # exports look at every stop and period, if not at every type: of the whole universe, with a few trips
         types = _spread(plan.universe.size)
         sketch = replace(
-            plan.mechanism.made(types, np.full(len(types), REHEARSAL_TRIPS // len(types))), **named
+            plan.mechanism.publication(types, np.full(len(types), REHEARSAL_TRIPS // len(types))), **named
         )
         for name in plan.exports:
             tell(f"exporting {name}")
@@ -277,7 +277,7 @@ def rehearsed(mechanism: Mechanism) -> tuple[Mechanism, Counts]:
     universe = whole.restricted(keep)
     small = FeatureDag(universe, features.features.values())
     types = _spread(universe.size)
-    counts = Counts(universe, types, np.full(len(types), REHEARSAL_TRIPS // len(types)), mechanism.unit)
+    counts = Counts(universe, types, np.full(len(types), REHEARSAL_TRIPS // len(types)), mechanism.protected)
     changes: dict[str, Any] = {"features": small}
     if getattr(mechanism, "public", None):
         changes["public"] = {name: counts.of(small, name).tolist() for name in mechanism.public}  # type: ignore[attr-defined]

@@ -166,7 +166,7 @@ class Estimator(ABC):
         """A draw of the count of every trip type from the posterior, given all noisy answers (where `expects`)."""
         raise InputError(f"estimator {self.name!r} has no law of what the true counts may be")
 
-    def check_weights(self, weights: Any) -> Weights:
+    def check_weights(self, weights: Weights | None) -> Weights:
         """The weights to use: the requested ones if this estimator takes any, or its default."""
         if weights is None or (isinstance(weights, str) and weights == self.weights):
             return self.weights

@@ -6,9 +6,9 @@ post-processing of these and of constants. (The invariants of the US Census are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from cbdp.parts import did_you_mean
 from cbdp.privacy.measurement import Measurement
 from cbdp_solvers.problem import Problem, Term, bincount
 
+PublicTables = Mapping[
+    str, object
+]  # by feature a count, counts in their order, or a table: what `read_public_counts` understands
 PublicCounts = Mapping[str, Sequence[int]]  # by feature a count for each element, in their order
 
 INVARIANTS_NOTE = (
@@ -31,7 +34,9 @@ COUNT_COLUMN = "count"
 MAX_EXACT_COUNT = 2**53  # trips: the largest count below which every whole number is a double
 
 
-def read_public_counts(features: FeatureDag, public: Any) -> dict[str, tuple[int, ...]] | None:
+def read_public_counts(
+    features: FeatureDag, public: PublicTables | None
+) -> dict[str, tuple[int, ...]] | None:
     """Public counts by feature: a number where there is one element, a list in the elements' order, or a table with a column `count`.
 
     Every element of a feature needs a count, and tables must agree with each other. Coarser tables that these add up to are public
@@ -65,7 +70,7 @@ def public_total(public: PublicCounts | None) -> int | None:
     return next((sum(counts) for counts in (public or {}).values()), None)
 
 
-def _counts(features: FeatureDag, name: str, source: Any) -> tuple[int, ...]:
+def _counts(features: FeatureDag, name: str, source: object) -> tuple[int, ...]:
     if name not in features:
         cure = did_you_mean(str(name), list(features.features))
         raise InputError(f"public counts of {name!r}, which is not a feature: {cure}")
@@ -75,7 +80,9 @@ def _counts(features: FeatureDag, name: str, source: Any) -> tuple[int, ...]:
         )
     if isinstance(source, Mapping) or hasattr(source, "columns") or hasattr(source, "column_names"):
         return _counts_from_table(features, name, source)
-    listed = list(source) if np.ndim(source) else [source]
+    listed = (
+        [source] if np.ndim(np.asarray(source, dtype=object)) == 0 else list(cast("Iterable[object]", source))
+    )
     if len(listed) != features.size(name):
         raise InputError(
             f"public counts of {name!r}: {len(listed):,} for {features.size(name):,} elements: give one for each"
@@ -83,7 +90,7 @@ def _counts(features: FeatureDag, name: str, source: Any) -> tuple[int, ...]:
     return tuple(_checked_count(features, name, element, count) for element, count in enumerate(listed))
 
 
-def _counts_from_table(features: FeatureDag, name: str, source: Any) -> tuple[int, ...]:
+def _counts_from_table(features: FeatureDag, name: str, source: object) -> tuple[int, ...]:
     """The counts of a table keyed by the feature's attributes. It must be whole: of a part, the rest would have to be measured."""
     import pyarrow as pa
 

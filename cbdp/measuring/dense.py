@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypedDict
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from cbdp.privacy.budget import BudgetLike, allocate
 from cbdp.privacy.continual import Strategy
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
-from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution, PrivacyMeasure
 from cbdp.privacy.numbers import Number
 from cbdp.privacy.unit import feature_sensitivity
 
@@ -93,14 +93,28 @@ def _amount_spent(kind: type[NoiseDistribution], epsilon: Number | None, rho: Nu
     return amount
 
 
-def cost_argument(law: NoiseDistribution, share: Fraction | None) -> dict[str, Any]:
+class HasCurrency(Protocol):
+    """What is paid for in ε or in ρ: a noise distribution, or a mechanism."""
+
+    @property
+    def currency(self) -> PrivacyMeasure: ...
+
+
+class CostArgument(TypedDict, total=False):
+    """An amount under the name of its currency, as arguments of a call."""
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+
+
+def cost_argument(law: HasCurrency, share: Fraction | None) -> CostArgument:
     """What a measurement cost, under the name of its currency.
 
     >>> from cbdp.privacy.noise import noise_distribution
     >>> cost_argument(noise_distribution("geometric", 2), Fraction(1, 2)), cost_argument(noise_distribution("gaussian", 2), Fraction(1, 8))
     ({'epsilon': Fraction(1, 2)}, {'rho': Fraction(1, 8)})
     """
-    return {law.currency: share}
+    return {"rho": share} if law.currency == "rho" else {"epsilon": share}
 
 
 def _check_backend(backend: str, law: str, entropy: Entropy | None, large: bool) -> None:

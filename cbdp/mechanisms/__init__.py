@@ -5,8 +5,6 @@ All have the same shape: features and ε in the constructor, `release(trips)` ou
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from cbdp.mechanisms.base import Mechanism
 from cbdp.mechanisms.constraint_based import ConstraintBased
 from cbdp.mechanisms.hierarchical import Hierarchical, nested
@@ -14,7 +12,6 @@ from cbdp.mechanisms.laplace import Laplace
 from cbdp.mechanisms.threshold import StabilityHistogram, ThresholdLaplace
 from cbdp.parts import Parts, subclass_of
 from cbdp.release import Release
-from cbdp.release import load as load_folder
 
 MECHANISMS: Parts[type[Mechanism]] = Parts(
     "mechanism",
@@ -44,26 +41,6 @@ def of(release: Release) -> Mechanism:
     return MECHANISMS.installed(release.recipe.mechanism).from_recipe(release)
 
 
-def load(folder: str | Path, verify: bool = True) -> Release:
-    """A release as it was saved. `verify` checks the manifest against its schema, and all files against it.
-
-    >>> import tempfile
-    >>> import cbdp
-    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
-    >>> trips = {"stop": ["A", "A", "B"], "time": ["am", "pm", "pm"]}
-    >>> release = cbdp.Laplace(features, epsilon=1).release(trips)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = release.save(f"{folder}/out")
-    ...     again = cbdp.load(f"{folder}/out")
-    >>> bool((again.counts("time") == release.counts("time")).all())
-    True
-    """
-    from dataclasses import replace
-
-    release = load_folder(folder, verify)
-    return replace(release, again=lambda groupings: of(release).again(groupings))
-
-
 __all__ = [
     "MECHANISMS",
     "ConstraintBased",
@@ -72,7 +49,6 @@ __all__ = [
     "Mechanism",
     "StabilityHistogram",
     "ThresholdLaplace",
-    "load",
     "nested",
     "of",
 ]

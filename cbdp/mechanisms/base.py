@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Floats, Ints
 from cbdp.counting import Clock, Counts, count
 from cbdp.errors import InputError
 from cbdp.estimation import ESTIMATORS, Estimate
@@ -35,8 +35,8 @@ from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution, PrivacyMeasure
 from cbdp.privacy.noise.gaussian import DiscreteGaussian
 from cbdp.privacy.noise.laplace import DiscreteLaplace
-from cbdp.privacy.numbers import positive, probability
-from cbdp.privacy.unit import Sensitivity, feature_sensitivity, unit_of
+from cbdp.privacy.numbers import Number, positive, probability
+from cbdp.privacy.unit import Sensitivity, Unit, UnitLike, feature_sensitivity, unit_of
 from cbdp.release import Release
 from cbdp.release.serialization import Recipe, TableNoise, setting_from_json, setting_to_json
 
@@ -44,12 +44,23 @@ SETTINGS_IN_FILES = ("prior", "running")  # settings that a release holds in fil
 SETTINGS_IN_MANIFEST = ("features", "epsilon", "unit")  # what a manifest says elsewhere
 
 
+class Evidence(TypedDict, total=False):
+    """What a release states beside its trips: the fields of `Release` of these names."""
+
+    estimate: Estimate | None
+    tables: Mapping[str, Ints]
+    violations: Mapping[str, int] | None
+    rounding_tolerance: float | None
+    levels: FeatureDag | None
+    prior: Floats | None
+
+
 @dataclass(frozen=True)
 class Mechanism(ABC):
     """A way to make a release from trips. All its settings are public; the random state is never one of them.
 
     Subclass it, set the class data, implement `answers`, `claim`, `measure` and `finish`; fields are settings. Once it is built,
-    `epsilon` is a `Fraction` and `unit` a `Trip` or `Person`.
+    `epsilon` is a `Fraction` (`amount`) and `unit` a `Trip` or `Person` (`protected`).
 
     Proof: docs/proofs/post-processing.md.
 
@@ -67,24 +78,38 @@ class Mechanism(ABC):
     models_errors: ClassVar[bool] = False  # True: a model tells the errors for any amount and any shares
 
     features: FeatureDag
-    epsilon: Any = None
-    unit: Any = "trip"
+    epsilon: Number | None = None
+    unit: UnitLike = "trip"
 
     def __post_init__(self) -> None:
         if not isinstance(self.features, FeatureDag):
             raise InputError(f"{self.name} needs a FeatureDag, not {type(self.features).__name__}")
-        self.settle()
-        object.__setattr__(self, "unit", unit_of(self.unit))
+        for name, value in self._kept_settings():
+            object.__setattr__(self, name, value)
         self.check()
 
-    def settle(self) -> None:
-        """Make sure of what is spent."""
+    def _kept_settings(self) -> Iterator[tuple[str, object]]:
+        yield from self.settle()
+        yield "unit", unit_of(self.unit)
+        yield from self.complete()
+
+    def settle(self) -> Iterator[tuple[str, object]]:
+        """Make sure of what is spent: the fields that say so, as they are kept."""
         if self.epsilon is None:
             raise InputError(f"{self.name} needs an epsilon: say how much is spent, like epsilon=1")
-        object.__setattr__(self, "epsilon", positive(self.epsilon))
+        yield "epsilon", positive(self.epsilon)
+
+    def complete(self) -> Iterator[tuple[str, object]]:
+        """Settings that follow from others, as they are kept: each is set before the next is worked out."""
+        return iter(())
 
     def check(self) -> None:  # noqa: B027 - most mechanisms add nothing
         """Refuse settings that make no sense, before any data is seen."""
+
+    @property
+    def protected(self) -> Unit:
+        """The unit of privacy."""
+        return unit_of(self.unit)
 
     # What is promised and planned: public, before any data is seen
 
@@ -109,12 +134,12 @@ class Mechanism(ABC):
     @property
     def amount(self) -> Fraction:
         """What is shared among the answers, in that currency."""
-        amount: Fraction = self.epsilon
-        return amount
+        assert self.epsilon is not None
+        return positive(self.epsilon)
 
     def change(self, feature: str) -> Sensitivity:
         """How much one unit can change the counts of a measured feature."""
-        return feature_sensitivity(self.measured_features, feature, self.unit)
+        return feature_sensitivity(self.measured_features, feature, self.protected)
 
     def share_of(self, feature: str) -> Callable[[Fraction], Fraction]:
         """What a feature would get of any ε (or ρ, where the noise is paid for in it), shared as it is shared now."""
@@ -177,24 +202,29 @@ class Mechanism(ABC):
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
         """The release that these answers make: pure and repeatable. Whoever has the answers can make it again."""
 
-    def finished(self, answers: Sequence[NoisyAnswer], entropy: Entropy) -> Release:  # noqa: ARG002
-        """The release of answers that were drawn here and now."""
-        return self.finish(answers)
-
     def release(
-        self, trips: Any, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
+        self, trips: object, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
     ) -> Release:
         """Publish trips: noise comes from the operating system's entropy. `columns` and `clock` are those of `cbdp.count`."""
         return self._run(trips, columns, clock, SystemEntropy())
 
     def simulate(
-        self, trips: Any, seed: int, *, columns: Mapping[str, str] | None = None, clock: Clock | None = None
+        self,
+        trips: object,
+        seed: int,
+        *,
+        columns: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
     ) -> Release:
         """What a release could look like, repeatably: for tests and benchmarks. Insecure, and marked as such."""
         return self._run(trips, columns, clock, InsecureSeededEntropy(seed))
 
     def _run(
-        self, trips: Any, columns: Mapping[str, str] | None, clock: Clock | None, entropy: Entropy
+        self,
+        trips: object,
+        columns: Mapping[str, str] | None,
+        clock: Clock | None,
+        entropy: Entropy,
     ) -> Release:
         if entropy.secure and isinstance(trips, Counts) and not trips.secure:
             raise InputError(
@@ -202,15 +232,22 @@ class Mechanism(ABC):
             )
         universe = self.features.universe
         counts = count(trips, universe, columns=columns, unit=self.unit, clock=clock, entropy=entropy)
-        release = self.finished(self.measure(counts, entropy), entropy)
-        return replace(release, secure=entropy.secure, again=self.again)
+        return replace(self.release_of(counts, entropy), secure=entropy.secure)
 
-    def made(
-        self, index: Ints, value: Ints, measurements: Sequence[Measurement] = (), **more: Any
+    def release_of(self, counts: Counts, entropy: Entropy) -> Release:
+        """Measure and finish: the one path to a release."""
+        return self.finish(self.measure(counts, entropy))
+
+    def publication(
+        self,
+        index: Ints,
+        value: Ints,
+        measurements: Sequence[Measurement] = (),
+        **evidence: Unpack[Evidence],
     ) -> Release:
-        """A release of this mechanism; nobody vouches for its noise until it is run."""
+        """What `finish` returns: these trips with the recipe and the claim. Nobody vouches for its noise until it is run."""
         return Release(
-            self.features, self.recipe, self.claim(), index, value, measurements, secure=False, **more
+            self.features, self.recipe, self.claim(), index, value, measurements, secure=False, **evidence
         )
 
     # Afterwards
@@ -222,7 +259,7 @@ class Mechanism(ABC):
         self._check_same_mechanism(release)
         return intervals(release, confidence, features=features)
 
-    def again(self, release: Release) -> ReplicateRuns:
+    def replicates(self, release: Release) -> ReplicateRuns:
         """Runs of this mechanism in the place of the one that made a release: no privacy is spent."""
         self._check_same_mechanism(release)
         return ReplicateRuns(self, release)
@@ -257,8 +294,8 @@ class AdditiveNoiseMechanism(Mechanism):
     """
 
     law: str = field(default="geometric", kw_only=True)
-    rho: Any = field(default=None, kw_only=True)
-    delta: Any = field(default=None, kw_only=True)
+    rho: Number | None = field(default=None, kw_only=True)
+    delta: Number | None = field(default=None, kw_only=True)
 
     @property
     def law_kind(self) -> type[NoiseDistribution]:
@@ -270,8 +307,9 @@ class AdditiveNoiseMechanism(Mechanism):
 
     @property
     def amount(self) -> Fraction:
-        amount: Fraction = self.rho if self.currency == "rho" else self.epsilon
-        return amount
+        spent = self.rho if self.currency == "rho" else self.epsilon
+        assert spent is not None
+        return positive(spent, self.currency)
 
     @property
     def recipe(self) -> Recipe:
@@ -282,7 +320,7 @@ class AdditiveNoiseMechanism(Mechanism):
             recipe, settings={n: v for n, v in recipe.settings.items() if n not in ("rho", "delta")}
         )
 
-    def settle(self) -> None:
+    def settle(self) -> Iterator[tuple[str, object]]:
         sampler_of(self.law_kind(1))  # refuses a law that is never drawn
         if self.currency == "epsilon":
             if self.rho is not None or self.delta is not None:
@@ -290,12 +328,10 @@ class AdditiveNoiseMechanism(Mechanism):
                 raise InputError(
                     f"{name} is given with law {self.law!r}, which spends pure ε: leave it out, or use law 'gaussian'"
                 )
-            super().settle()
+            yield from super().settle()
             return
         rho, delta = self._priced()
-        object.__setattr__(self, "rho", rho)
-        object.__setattr__(self, "delta", delta)
-        object.__setattr__(self, "epsilon", epsilon_of(rho, delta))
+        yield from (("rho", rho), ("delta", delta), ("epsilon", epsilon_of(rho, delta)))
 
     def _priced(self) -> tuple[Fraction, Fraction]:
         """ρ and δ, whichever way they are given."""
@@ -340,17 +376,16 @@ class AdditiveNoiseMechanism(Mechanism):
             settings["budget"] = parts
         return replace(self, **settings)
 
-    def paid(self) -> dict[str, Any]:
-        """What is spent, under the name of its currency."""
-        return {self.currency: self.amount}
-
     def spend(self, what: str, share: Fraction) -> DPCost | ZCDPCost:
         """What an answer costs."""
         return ZCDPCost(what, share) if self.currency == "rho" else DPCost(what, share)
 
     def stated(self, cost: Composable) -> Cost:
         """What is promised for all answers together."""
-        return EpsilonDeltaStatement(cost, self.delta) if self.currency == "rho" else cost
+        if self.currency == "epsilon":
+            return cost
+        assert self.delta is not None
+        return EpsilonDeltaStatement(cost, probability(self.delta))
 
     def noise_for(self, feature: str, share: Fraction) -> NoiseDistribution:
         """The noise that a share buys for a measured feature."""
@@ -388,7 +423,7 @@ class ReplicateRuns:
         )
         index = np.flatnonzero(counts)
         trips = index, counts[index]
-        replicate = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.unit), seed)
+        replicate = trips, self.mechanism.simulate(Counts(universe, *trips, self.mechanism.protected), seed)
         if (len(kept) + 1) * universe.size <= MAX_CACHED_TYPES:
             kept[seed] = replicate
         return replicate

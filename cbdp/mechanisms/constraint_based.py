@@ -5,19 +5,29 @@ Fioretto, Lee and Van Hentenryck 2018; the quadratic program is their Figure 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, cast
 
+from numpy.typing import ArrayLike
+
+from cbdp.arrays import Floats
 from cbdp.counting import Counts
 from cbdp.errors import InputError
 from cbdp.estimation import ESTIMATORS, TOLERANCE, Estimator, check_prior, post_process
+from cbdp.estimation.compiler import Weights
 from cbdp.estimation.continual import GlsUpdate, apply_gls_updates, simulated_answers
-from cbdp.estimation.invariants import exact_answers, public_total, read_public_counts
+from cbdp.estimation.invariants import (
+    PublicCounts,
+    PublicTables,
+    exact_answers,
+    public_total,
+    read_public_counts,
+)
 from cbdp.features import SINGLETON, TOTAL
-from cbdp.measuring import MAX_DENSE_TRIP_TYPES, measure
+from cbdp.measuring import MAX_DENSE_TRIP_TYPES, cost_argument, measure
 from cbdp.mechanisms.base import AdditiveNoiseMechanism
 from cbdp.parts import setting
 from cbdp.privacy.accounting import PrivacyGuarantee, Sequential, cost_amount, single_costs
@@ -34,15 +44,16 @@ from cbdp.privacy.budget.allocation import OptimalBudget, check_target, max_tabl
 from cbdp.privacy.budget.expected_error import expected_errors
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
+from cbdp.privacy.numbers import Number
 from cbdp.privacy.unit import Sensitivity
 from cbdp.progress import tell
 from cbdp.release import Release
 from cbdp.release.serialization import Recipe, setting_to_json
 from cbdp.release.series import running_total_part
-from cbdp.rounding import ROUNDINGS
-from cbdp.solvers import SOLVERS
+from cbdp.rounding import ROUNDINGS, Rounding
+from cbdp.solvers import SOLVERS, Solver
 
-SETTINGS_PRESETS: dict[str, dict[str, Any]] = {
+SETTINGS_PRESETS: dict[str, dict[str, str]] = {
     "best": {"budget": "balanced"},
     "paper": {"budget": "uniform", "weights": "size", "estimator": "projection"},
 }
@@ -87,40 +98,54 @@ class ConstraintBased(AdditiveNoiseMechanism):
 
     measured: Sequence[str] | None = setting("the features that are measured; all unless told", "names")
     budget: BudgetLike | None = None
-    weights: Any = setting("how features weigh, with the estimator projection", "weights")
-    solver: Any = setting("which solver", choices=SOLVERS, default="newton")
+    weights: Weights | None = setting("how features weigh, with the estimator projection", "weights")
+    solver: str | Solver = setting("which solver", choices=SOLVERS, default="newton")
     tolerance: float = setting("how far the certificate may be off", "real", default=TOLERANCE)
     sparse: bool | None = None  # None: by the size of the universe
-    estimator: Any = setting("how counts are estimated from the noisy answers", choices=ESTIMATORS)
+    estimator: str | Estimator | None = setting(
+        "how counts are estimated from the noisy answers", choices=ESTIMATORS
+    )
     preset: str = setting(
         "best, or paper: as it was published", choices=tuple(SETTINGS_PRESETS), default="best"
     )
-    prior: Any = setting(
+    prior: ArrayLike | None = setting(
         "a public CSV or Parquet file of weights by stop, or by dimensions: where trips are expected",
         "file",
         repr=False,
     )
     prior_source: Mapping[str, str] | None = None  # where those weights are from, for the manifest
-    target: Mapping[str, Any] | None = None
+    target: Mapping[str, Number] | None = None
     expected_trips: float | None = None
     expected_filled: float | None = None
-    rounding: Any = setting("how whole trips are chosen", choices=ROUNDINGS)
-    public: Any = field(default=None, repr=False)
+    rounding: str | Rounding | None = setting("how whole trips are chosen", choices=ROUNDINGS)
+    public: PublicTables | None = field(default=None, repr=False)
     # what the running totals of a series make of the noisy answers to some tables; only `finish` looks at it
     running: Mapping[str, GlsUpdate] | None = field(default=None, repr=False)
+    spent: InitVar[Mapping[str, Fraction] | None] = (
+        None  # shares as a release states them; None: by the budget
+    )
 
-    def check(self) -> None:
+    def __post_init__(self, spent: Mapping[str, Fraction] | None) -> None:
+        object.__setattr__(self, "_spent", spent)
+        super().__post_init__()
+
+    def complete(self) -> Iterator[tuple[str, object]]:
         if self.preset not in SETTINGS_PRESETS:
             raise InputError(
                 f"unknown preset {self.preset!r}: use {' or '.join(map(repr, SETTINGS_PRESETS))}"
             )
+        yield "public", read_public_counts(self.features, self.public)
         self._check_public()
         if self.target is not None:
-            self._check_target()
+            yield from self._budget_of_target(self.target)
         for name, value in SETTINGS_PRESETS[self.preset].items():
             if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
-        self._check_estimator()
+                yield name, value
+        yield from self._complete_estimator()
+        if self.rounding is None:
+            yield "rounding", "nearest"
+
+    def check(self) -> None:
         self._check_rounding()
         if SINGLETON not in self._shares:
             raise InputError(
@@ -130,29 +155,28 @@ class ConstraintBased(AdditiveNoiseMechanism):
 
     def _check_public(self) -> None:
         """What is public already is not measured."""
-        object.__setattr__(self, "public", read_public_counts(self.features, self.public))
         for what, names in (("measured", self.measured), ("target", self.target)):
             for name in self.public or ():
                 if name in (names or ()):
                     raise InputError(f"{what} names {name!r}, whose counts are public: leave it out of one")
 
-    def _check_target(self) -> None:
+    def _budget_of_target(self, target: Mapping[str, Number]) -> Iterator[tuple[str, object]]:
         """A target takes the place of a budget."""
         if self.budget not in (None, OptimalBudget.name):
             raise InputError(
                 f"a target with budget {self.budget!r}, which does not look at it: use budget 'optimal', or no target"
             )
-        object.__setattr__(self, "budget", OptimalBudget.name)
-        object.__setattr__(self, "target", check_target(self.target, self.features))
+        yield "budget", OptimalBudget.name
+        yield "target", check_target(target, self.features)
 
-    def _check_estimator(self) -> None:
+    def _complete_estimator(self) -> Iterator[tuple[str, object]]:
         """Weights belong to the projection; with the posterior they follow from the variances."""
         # a universe that is not listed needs a table to tell how many trips there are
         alone = self._large and not self.public and set(self.measured or ()) == {SINGLETON}
         default = "projection" if alone or self.weights is not None else "posterior"
         chosen = ESTIMATORS.get(self.estimator or default)
-        object.__setattr__(self, "estimator", self.estimator or default)
-        object.__setattr__(self, "weights", chosen.check_weights(self.weights))
+        yield "estimator", self.estimator or default
+        yield "weights", chosen.check_weights(self.weights)
         if self.prior is None:
             return
         if not chosen.takes_prior:
@@ -164,11 +188,9 @@ class ConstraintBased(AdditiveNoiseMechanism):
                 f"a prior for {self.features.universe.size:,} trip types, which are not listed: leave it out, or say "
                 "sparse=False if all of them fit in memory"
             )
-        object.__setattr__(self, "prior", check_prior(self.prior, self.features.universe.size))
+        yield "prior", check_prior(self.prior, self.features.universe.size)
 
     def _check_rounding(self) -> None:
-        if self.rounding is None:
-            object.__setattr__(self, "rounding", "nearest")
         if ROUNDINGS.get(self.rounding).needs_expected and not self._estimator.expects:
             raise InputError(
                 f"rounding {self.rounding!r} with estimator {self._estimator.name!r}, whose counts do not say how likely "
@@ -188,14 +210,18 @@ class ConstraintBased(AdditiveNoiseMechanism):
     def _estimator(self) -> Estimator:
         return ESTIMATORS.get(self.estimator)
 
+    @property
+    def _invariants(self) -> PublicCounts | None:
+        return cast("PublicCounts | None", self.public)  # as `complete` keeps it
+
     # What is promised and planned
 
     def facts(self) -> DemandFacts:
         """What is public about the trips, for a budget that is worked out."""
-        trips = public_total(self.public) if self.expected_trips is None else self.expected_trips
+        trips = public_total(self._invariants) if self.expected_trips is None else self.expected_trips
         public = tuple(self.public or ())
         return DemandFacts(
-            self.unit.sensitivity, trips, self.expected_filled, self.law, public, changes=self.changes()
+            self.protected.sensitivity, trips, self.expected_filled, self.law, public, changes=self.changes()
         )
 
     def changes(self) -> tuple[tuple[str, Sensitivity], ...]:
@@ -211,11 +237,16 @@ class ConstraintBased(AdditiveNoiseMechanism):
 
     @cached_property
     def _shares(self) -> dict[str, Fraction]:
+        spent: Mapping[str, Fraction] | None = getattr(self, "_spent", None)
+        if spent is not None:
+            return dict(spent)
         return self._shared(self.budget or "balanced")
 
     def _shared(self, budget: BudgetLike) -> dict[str, Fraction]:
-        stated: Any = {"target": self.target, "facts": self.facts(), "enough": self._enough}
-        return allocate(self.features, self.amount, budget, self.queried, **stated)
+        return allocate(
+            self.features, self.amount, budget, self.queried,
+            target=self.target, facts=self.facts(), enough=self._enough,
+        )  # fmt: skip
 
     @property
     def _enough(self) -> Fraction | None:
@@ -226,7 +257,7 @@ class ConstraintBased(AdditiveNoiseMechanism):
         spends = [self.spend(name, share) for name, share in self._shares.items()]
         for name, one in (self.running or {}).items():
             spends.append(self.spend(running_total_part(name), one.amount))
-        return PrivacyGuarantee(self.unit, self.stated(Sequential(tuple(spends), "features")))
+        return PrivacyGuarantee(self.protected, self.stated(Sequential(tuple(spends), "features")))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
         return tuple(
@@ -244,7 +275,7 @@ class ConstraintBased(AdditiveNoiseMechanism):
         return AllocationProblem(self.features, levels, epsilon, self.target, self.facts(), self._enough)
 
     @property
-    def _budget_name(self) -> str | Mapping[str, Any] | None:
+    def _budget_name(self) -> str | Mapping[str, Number] | None:
         return self.budget.name if isinstance(self.budget, Budget) else self.budget
 
     @property
@@ -296,8 +327,8 @@ class ConstraintBased(AdditiveNoiseMechanism):
         """As of every mechanism, with ε shared as it was spent: a later version may share it in another way."""
         mechanism = super().from_recipe(release)
         spent = {part.what: cost_amount(part) for part in single_costs(release.claim.cost)}
-        mechanism.__dict__["_shares"] = {name: spent[name] for name in mechanism._shares if name in spent}
-        return mechanism
+        shares = {name: spent[name] for name in mechanism._shares if name in spent}
+        return replace(mechanism, spent=shares)
 
     # The two functions
 
@@ -305,33 +336,33 @@ class ConstraintBased(AdditiveNoiseMechanism):
         tell("measuring")
         return measure(
             counts, self.features, budget=self._shares, only=self.queried, entropy=entropy,
-            sparse=self._large, law=self.law, **self.paid(),
+            sparse=self._large, law=self.law, **cost_argument(self, self.amount),
         )  # fmt: skip
 
-    def finished(self, answers: Sequence[NoisyAnswer], entropy: Entropy) -> Release:
+    def release_of(self, counts: Counts, entropy: Entropy) -> Release:
         """Where the series keeps running totals, answers drawn anew have noise as theirs: the sums of its history are of other draws."""
+        answers = self.measure(counts, entropy)
         if not self.running:
             return self.finish(answers)
         if entropy.secure:
             raise InputError("running totals are of a series: make its releases with `cbdp series run`")
-        alone = replace(self, running=None)
-        alone.__dict__["_shares"] = self._shares
+        alone = replace(self, running=None, spent=self._shares)
         return alone.finish(simulated_answers(answers, self.running, entropy))
 
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
         estimate = post_process(
-            self.features, [*apply_gls_updates(answers, self.running), *exact_answers(self.public)], weights=self.weights, solver=self.solver, tolerance=self.tolerance,
+            self.features, [*apply_gls_updates(answers, self.running), *exact_answers(self._invariants)], weights=self.weights, solver=self.solver, tolerance=self.tolerance,
             estimator=self.estimator, prior=self.prior,
         )  # fmt: skip
         tell("rounding")
         whole = ROUNDINGS.get(self.rounding).whole(self.features, *estimate.trips(), self._budget_name)
         measured = [m if isinstance(m, Measurement) else m.measurement() for m in answers]
-        return self.made(
+        return self.publication(
             whole.index,
             whole.value,
             measured,
             estimate=estimate,
             violations=whole.violation,
             rounding_tolerance=whole.tolerance,
-            prior=self.prior,
+            prior=cast("Floats | None", self.prior),
         )

@@ -14,7 +14,7 @@ from cbdp.counting import Counts
 from cbdp.errors import InputError
 from cbdp.estimation.gls import tree_least_squares, tree_of
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
-from cbdp.measuring import measure
+from cbdp.measuring import cost_argument, measure
 from cbdp.mechanisms.base import AdditiveNoiseMechanism
 from cbdp.parts import setting
 from cbdp.privacy.accounting import PrivacyGuarantee, Sequential
@@ -89,7 +89,7 @@ class Hierarchical(AdditiveNoiseMechanism):
 
     def claim(self) -> PrivacyGuarantee:
         spends = tuple(self.spend(name, part) for name, part in self._shares().items())
-        return PrivacyGuarantee(self.unit, self.stated(Sequential(spends, "levels")))
+        return PrivacyGuarantee(self.protected, self.stated(Sequential(spends, "levels")))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
         return tuple(
@@ -99,7 +99,7 @@ class Hierarchical(AdditiveNoiseMechanism):
     def measure(self, counts: Counts, entropy: Entropy) -> list[NoisyAnswer]:
         return measure(
             counts, self.measured_features, budget=self._shares(), only=self._measured,
-            entropy=entropy, sparse=False, law=self.law, **self.paid(),
+            entropy=entropy, sparse=False, law=self.law, **cost_argument(self, self.amount),
         )  # fmt: skip
 
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
@@ -109,4 +109,4 @@ class Hierarchical(AdditiveNoiseMechanism):
         noisy = [by_name[n].values if n in by_name else np.zeros(dag.size(n)) for n in levels]
         variance = [float(by_name[n].variance[0]) if n in by_name else np.inf for n in levels]
         leaves = tree_least_squares(tree_of(dag), noisy, variance, prune=self.prune)[-1]
-        return self.made(*from_leaves(leaves), measured, levels=dag)
+        return self.publication(*from_leaves(leaves), measured, levels=dag)

@@ -60,7 +60,7 @@ class Laplace(AdditiveNoiseMechanism):
         return self.noise_for(SINGLETON, self.amount)
 
     def claim(self) -> PrivacyGuarantee:
-        return PrivacyGuarantee(self.unit, self.stated(self.spend("every trip type once", self.amount)))
+        return PrivacyGuarantee(self.protected, self.stated(self.spend("every trip type once", self.amount)))
 
     def answers(self) -> tuple[PlannedAnswer, ...]:
         return (PlannedAnswer(SINGLETON, self.amount, self.noise),)
@@ -88,7 +88,7 @@ class Laplace(AdditiveNoiseMechanism):
         (m,) = answers
         assert isinstance(m, Measurement)
         whole = from_leaves(m.values) if m.elements is None else rounded(m.elements, m.values)
-        return self.made(*whole, (m,))
+        return self.publication(*whole, (m,))
 
     def _above_zero(self, counts: Counts, law: NoiseDistribution, entropy: Entropy) -> tuple[Ints, Ints]:
         """The types whose noisy count is above 0, the only ones that are published: docs/explanation/universes.md."""

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from cbdp.privacy.budget import BudgetLike, allocate
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.privacy.noise.laplace import DiscreteLaplace
-from cbdp.privacy.numbers import positive, probability
-from cbdp.privacy.unit import Trip
+from cbdp.privacy.numbers import Number, positive, probability
+from cbdp.privacy.unit import Trip, UnitLike
 from cbdp.release import Release
 from cbdp.release.serialization import TableNoise
 
@@ -52,7 +52,7 @@ class ThresholdedTables(Mechanism):
         return [n for n in self.features.features if n != TOTAL] if self.tables is None else list(self.tables)
 
     def shares(self) -> dict[str, Fraction]:
-        return allocate(self.features, self.epsilon, self.budget, self.published_tables)
+        return allocate(self.features, self.amount, self.budget, self.published_tables)
 
     def noise_of(self, table: str) -> DiscreteLaplace:
         return DiscreteLaplace.calibrate(self.shares()[table], self.change(table))
@@ -97,7 +97,7 @@ class ThresholdedTables(Mechanism):
             published[m.feature] = table
         leaves = published.get(SINGLETON, np.zeros(0, dtype=np.int64))
         index = np.flatnonzero(leaves).astype(np.int64)
-        return self.made(index, leaves[index], tables=published)
+        return self.publication(index, leaves[index], tables=published)
 
 
 # The Opal release's mechanism (Asghar, Tyler and Kaafar 2018): zeros never appear, so it pays with δ
@@ -128,8 +128,8 @@ class StabilityHistogram(ThresholdedTables):
     about: ClassVar[str] = "Opal's: noise on non-zero counts, small ones suppressed; costs δ, tables disagree"
     skips_zeros: ClassVar[bool] = True
 
-    unit: Any = field(default_factory=lambda: Trip("replace"))
-    delta: Any = Fraction(1, 8_000_000)  # of each table, or by table
+    unit: UnitLike = field(default_factory=lambda: Trip("replace"))
+    delta: Number | Mapping[str, Number] = Fraction(1, 8_000_000)  # of each table, or by table
 
     def check(self) -> None:
         self.shares()
@@ -150,12 +150,13 @@ class StabilityHistogram(ThresholdedTables):
         A unit that is alone in the counts it touches adds at most `linf` to one of them; each then shows with
         probability at most exp(−(threshold − linf)/scale), and there are at most `l0`.
         """
-        linf: int = self.unit.linf
-        return linf + float(self.scale(table)) * math.log(self.unit.l0 / self.delta_of(table))
+        return self.protected.linf + float(self.scale(table)) * math.log(
+            self.protected.l0 / self.delta_of(table)
+        )
 
     def claim(self) -> PrivacyGuarantee:
         spends = (DPCost(name, share, self.delta_of(name)) for name, share in self.shares().items())
-        return PrivacyGuarantee(self.unit, Sequential(tuple(spends), "tables"))
+        return PrivacyGuarantee(self.protected, Sequential(tuple(spends), "tables"))
 
 
 def opal_budget() -> dict[str, Fraction]:
@@ -214,10 +215,10 @@ class ThresholdLaplace(ThresholdedTables):
     def claim(self) -> PrivacyGuarantee:
         cost = Sequential(tuple(DPCost(name, share) for name, share in self.shares().items()), "tables")
         if self.zeros == "perturbed":
-            return PrivacyGuarantee(self.unit, cost)
+            return PrivacyGuarantee(self.protected, cost)
         least = max(self.detection(name) for name in self.published_tables)
         return PrivacyGuarantee(
-            self.unit,
+            self.protected,
             cost,
             False,
             f"counts of zero get no noise, so a count that shows tells that somebody was there; any (ε, δ) would need δ ≥ {least:.2g}",

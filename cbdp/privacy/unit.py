@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 from weakref import WeakKeyDictionary
 
 from cbdp.errors import InputError
@@ -120,9 +120,10 @@ class Person:
 
 
 Unit = Trip | Person
+UnitLike = Unit | str | Mapping[str, object]  # what `unit_of` understands
 
 
-def unit_of(stated: Any) -> Unit:
+def unit_of(stated: object) -> Unit:
     """A unit from "trip", {"person": column, "max_trips": m}, perhaps with "per" and "apart", or itself.
 
     >>> unit_of({"person": "card_id", "max_trips": 4, "per": "day"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from cbdp.estimation.bootstrap import (
     MIN_GROUPS_FOR_OPTIMISM,
     MIN_WIDTH_RATIO,
     BootstrapReplicates,
+    BootstrapSampler,
     GroupReplicates,
     bootstrap_half_widths,
     bootstrap_replicates,
@@ -33,6 +34,7 @@ from cbdp.estimation.gls import UnbiasedAnswer, best_linear_unbiased
 from cbdp.estimation.intervals import Ends, checked_risk, interval_ends, table_ends
 from cbdp.estimation.quantiles import share_interval
 from cbdp.features import SINGLETON
+from cbdp.parts import table_of
 from cbdp.release.filters import Where, attribute_of, conditions
 from cbdp.release.roles import counted_noun, enumerated
 from cbdp.release.summary import left_out
@@ -164,18 +166,32 @@ def _replicates(
 ) -> _Replicates | None:
     """Bootstrap replicates, where the mechanism can be run again and they may be of use."""
     single = bool((grouping.types == 1).all())  # expected values do not hold single types of every size
-    if release.again is None or single or not _has_expected_counts(release) or not can_bootstrap(release):
+    if single or not _has_expected_counts(release) or not can_bootstrap(release):
         return None
     if wholes is None and _is_measured_table(release, grouping):
         return None
     finer = _comparison_grouping(grouping)
     asked = {"parts": grouping} | ({} if wholes is None else {"wholes": wholes})
     seen = bootstrap_replicates(
-        release, release.again(release), asked if finer is grouping else {**asked, "among": finer}
+        release, _mechanism_runs(release), asked if finer is grouping else {**asked, "among": finer}
     )
     parts = GroupReplicates(estimate, seen["parts"])
     among = parts if finer is grouping else GroupReplicates(estimated_counts(release, finer), seen["among"])
     return _Replicates(parts, among, seen.get("wholes"))
+
+
+def _mechanism_runs(release: Release) -> BootstrapSampler:
+    """Runs of the mechanism that the recipe names, built again from it: a name among installed parts, which stand on the wall."""
+    mechanism: RunsAgain = table_of("mechanisms").installed(release.mechanism).from_recipe(release)
+    return mechanism.replicates(release)
+
+
+class RunsAgain(Protocol):
+    """A mechanism, as far as intervals need it."""
+
+    def replicates(self, release: Release) -> BootstrapSampler:
+        """Runs in the place of the one that made a release."""
+        ...
 
 
 def _comparison_grouping(grouping: Grouping) -> Grouping:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
-from cbdp.estimation.bootstrap import BootstrapSampler
 from cbdp.estimation.engine import MAX_LISTED_TYPES, Estimate
 from cbdp.estimation.intervals import Interval, intervals
 from cbdp.features import SINGLETON, FeatureDag
@@ -79,9 +78,6 @@ class Release:
         default=None, repr=False
     )  # of running totals, where its series keeps any
     stored: Stored | None = field(default=None, repr=False)  # None: not loaded from a folder
-    again: Callable[[Release], BootstrapSampler] | None = field(
-        default=None, repr=False
-    )  # the mechanism, to be run again
 
     @property
     def mechanism(self) -> str:

@@ -172,7 +172,7 @@ MECHANISM = Added(MECHANISMS, "even", """
             each = np.maximum(answers[0].values, 0) / np.bincount(inside)
             types = np.flatnonzero(each[inside])
             whole = ROUNDINGS.get("nearest").whole(self.features, types, each[inside][types], None)
-            return self.made(whole.index, whole.value, answers, violations=whole.violation)
+            return self.publication(whole.index, whole.value, answers, violations=whole.violation)
 """)  # fmt: skip
 ADDED = (ESTIMATOR, BUDGET, LAW, MECHANISM)
 

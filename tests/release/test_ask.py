@@ -16,7 +16,7 @@ from released import release_of
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.release import load as load_plainly
+from cbdp.release import load
 from cbdp.release.ask import ask
 from cbdp.release.filters import conditions
 from cbdp_features.queries import Grouping
@@ -206,7 +206,7 @@ def test_a_folder_answers_without_its_mechanism(tmp_path: Path, preset: str) -> 
     """What was measured tells every interval: the same ones, from the folder alone."""
     release = cbdp.ConstraintBased(DAG, 1, preset=preset).simulate(TRUTH, 5)
     release.save(tmp_path / preset, simulation=True)
-    answer = load_plainly(tmp_path / preset).ask("origin")
+    answer = load(tmp_path / preset).ask("origin")
     for end in ("low", "high"):
         assert answer[end].tolist() == release.ask("origin")[end].tolist()
 

@@ -422,10 +422,10 @@ def run_trials(
 
 def _data_by_coins(mechanism: Any, d1: Any, d2: Any, parts: TrialParts | None) -> Callable[[Bools], Any]:
     """What a run gets, given its coins."""
-    by_trip = isinstance(mechanism, Mechanism) and isinstance(mechanism.unit, Trip)
+    by_trip = isinstance(mechanism, Mechanism) and isinstance(mechanism.protected, Trip)
     if parts is None:
         if by_trip:  # counting trips draws nothing: once is enough
-            d1, d2 = (count(d, mechanism.features.universe, unit=mechanism.unit) for d in (d1, d2))
+            d1, d2 = (count(d, mechanism.features.universe, unit=mechanism.protected) for d in (d1, d2))
         return lambda coin: d1 if coin[0] else d2
     if by_trip:
         return parts.counted(d1, d2)
@@ -645,7 +645,7 @@ class AsSeries:
             trips,
             self.mechanism.features.universe,
             columns=self.columns,
-            unit=self.mechanism.unit,
+            unit=self.mechanism.protected,
             entropy=InsecureSeededEntropy(seed),
             clock=self.clock,
             days=period,
@@ -654,7 +654,7 @@ class AsSeries:
     def statement(self) -> PrivacyStatement:
         """What the ledger of such a series would say of one person."""
         cost = self.mechanism.claim().cost
-        unit, days = self.mechanism.unit, self.periods
+        unit, days = self.mechanism.protected, self.periods
         charges = [
             Charge(
                 str(n),

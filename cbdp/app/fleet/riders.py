@@ -19,8 +19,7 @@ from cbdp.datasets import ann_arbor_city
 from cbdp.datasets.ann_arbor import geography as synthetic
 from cbdp.errors import InputError
 from cbdp.features import Universe
-from cbdp.mechanisms import load
-from cbdp.release import Release
+from cbdp.release import Release, load
 from cbdp.release.periods import is_single_day, period_of
 from cbdp.transit import plugins
 from cbdp.transit.city import KM, KM_PER_UNIT, City, Driving

@@ -18,8 +18,7 @@ from cbdp.app.publish import Say, silent
 from cbdp.errors import InputError
 from cbdp.forecast.calendar import Slot, as_named_now, series_of
 from cbdp.forecast.status import Status, status_of
-from cbdp.mechanisms import load
-from cbdp.release import Release
+from cbdp.release import Release, load
 from cbdp.release.files import MANIFEST, read_manifest, verify_files
 from cbdp.release.series import PRELIMINARY
 from cbdp.report.series import PeriodFacts, build, period_of

@@ -46,7 +46,7 @@ def _release(which: str, seed: int, epsilon: str) -> cbdp.Release:
     trips = {"before": TRIPS, "after": MORE, "many": TRIPS + 1000}[which]
     mechanism = _mechanism(epsilon)
     measured: Any = mechanism.measure(cbdp.count(trips, DAG.universe), InsecureSeededEntropy(seed))
-    return mechanism.made(NOBODY, NOBODY, measured)
+    return mechanism.publication(NOBODY, NOBODY, measured)
 
 
 def _answers(which: str, seed: int, epsilon: str, by: tuple[str, ...]) -> UnbiasedAnswers:
