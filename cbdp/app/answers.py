@@ -21,9 +21,9 @@ from cbdp.text import cell_of, spreadsheet_cell
 
 if TYPE_CHECKING:
     from cbdp.release import Release
-    from cbdp.release.ask import AnswerTable
     from cbdp.release.comparison import ReleaseComparison
     from cbdp_features.places import Stops
+    from cbdp_features.tables import LabelledTable
 
 
 MAX_ANSWER_ROWS = 200  # rows on a terminal; files hold all
@@ -106,11 +106,11 @@ def _wholes(listed: str | None) -> tuple[str, ...] | None:
     return () if listed.strip() == WHOLE_TOTAL else _names(listed)
 
 
-def answer_text(answer: AnswerTable) -> str:
+def answer_text(answer: LabelledTable) -> str:
     """The rows, then what a reader must know of them."""
     from cbdp.text import aligned
 
-    names, columns = list(answer), [list(column) for column in answer.values()]
+    names, columns = list(answer.keys()), [list(column) for column in answer.values()]
     many = len(answer["count"])
     rows = [
         [_answer_cell(name, column[row]) for name, column in zip(names, columns, strict=True)]
@@ -140,8 +140,8 @@ def _answer_number(name: str, value: Any) -> Any:
     return int(value) if name in ANSWER_COUNTS else value
 
 
-def _answer_rows(answer: AnswerTable) -> list[list[Any]]:
-    names: list[str] = list(answer)
+def _answer_rows(answer: LabelledTable) -> list[list[Any]]:
+    names = list(answer.keys())
     columns: list[list[Any]] = [c.tolist() if hasattr(c, "tolist") else list(c) for c in answer.values()]
     return [
         [_answer_number(name, value) for name, value in zip(names, row, strict=True)]
@@ -149,18 +149,18 @@ def _answer_rows(answer: AnswerTable) -> list[list[Any]]:
     ]
 
 
-def answer_csv(answer: AnswerTable) -> str:
+def answer_csv(answer: LabelledTable) -> str:
     """A row for each group; the ends of an interval that there is not are empty."""
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n")
-    write.writerow(map(spreadsheet_cell, answer))
+    write.writerow(map(spreadsheet_cell, answer.keys()))
     write.writerows([["" if v is None else cell_of(v) for v in row] for row in _answer_rows(answer)])
     return out.getvalue()
 
 
-def answer_json(answer: AnswerTable) -> str:
+def answer_json(answer: LabelledTable) -> str:
     """Everything: the confidence, the notes, and a row for each group; null where there is no interval."""
-    names = list(answer)
+    names = list(answer.keys())
     document = {
         "confidence": answer.confidence,
         "notes": list(answer.notes),

@@ -24,13 +24,13 @@ from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
 from cbdp.release.documents import DOCUMENT_NAMES, documents
 from cbdp.release.files import MANIFEST, check_links, fingerprint, read_release, stated_manifest
-from cbdp.release.labels import codes_of_column, column
 from cbdp.release.layout import TRIPS_FILE, layout, manifest_of
 from cbdp.release.manifest import check_manifest, exactness_of, software, with_noise_names
 from cbdp.release.release import Release
 from cbdp.release.serialization import check_installed_parts
 from cbdp.release.universe_files import read_table, read_universe
 from cbdp.rounding.bounds import TOLERANCES
+from cbdp_features.tables import codes_of_column, column
 
 REPORT = "report.html"
 UNREADABLE_ERRORS = (

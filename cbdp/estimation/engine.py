@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.parts import Parts, instance_of
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, ThresholdedAnswer, tables_and_leaves
 from cbdp.solvers import SOLVERS, Solver
+from cbdp_features.tables import Elements, LabelledTable
 from cbdp_solvers.problem import Problem, bincount
 from cbdp_solvers.solution import Solution
 
@@ -74,9 +75,9 @@ class Estimate:
         leaves[self.index] = self.solution.leaves
         return leaves
 
-    def table(self, feature: str) -> dict[str, list[Hashable] | Floats]:
-        """The counts with the attribute values that name their elements: columns for any data frame."""
-        return {**self.features.partition(feature).keys(), "estimate": self.counts(feature)}
+    def table(self, feature: str) -> LabelledTable:
+        """The counts with the attribute values that name their elements: any data frame reads it."""
+        return LabelledTable(Elements(self.features, feature), {"estimate": self.counts(feature)}, feature)
 
 
 def certify_estimate(

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,8 @@ from cbdp.estimation.invariants import PublicCounts
 from cbdp.features import SINGLETON
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import NoiseDistribution
-from cbdp_features.queries import Elements, Grouping, displayed_rows, html_table, text_table
+from cbdp_features.queries import Grouping
+from cbdp_features.tables import Elements, LabelledTable, ListedLabels, Tabular
 
 # least upper end, as a share of the half-width: an answer far below zero is no proof that there was no trip
 MIN_UPPER_END_SHARE = 0.25
@@ -42,8 +43,8 @@ MAX_FLOOR = 2**40  # trips: a cell in which nothing is published has its thresho
 WHY_NONE = "no measured table adds up to {them}"
 
 
-@dataclass(frozen=True, eq=False)
-class Interval:
+@dataclass(frozen=True, eq=False, repr=False)
+class Interval(Tabular):
     """The ends of a feature's intervals, both included: a whole number of trips for each element, in their order.
 
     >>> interval = Interval(np.array([2, 0]), np.array([9, 4]))
@@ -70,21 +71,13 @@ class Interval:
         """A column of labels for each attribute of the table: they name the count of each interval."""
         return {} if self.elements is None else self.elements.columns()
 
-    def __repr__(self) -> str:
-        return text_table(*self._shown())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._shown())
-
-    def _shown(self) -> tuple[str, dict[str, Any], list[str], list[int | None]]:
-        rows = displayed_rows(len(self))
-        here = np.array([row for row in rows if row is not None], dtype=np.int64)
-        names = {} if self.elements is None else self.elements.columns(here)
-        columns = {**names, "low": self.low[here], "high": self.high[here]}
-        places = iter(range(len(here)))
-        of = "" if self.elements is None else f"{self.elements.feature}: "
-        title = f"{of}{len(self):,} interval{'s' if len(self) != 1 else ''}"
-        return title, columns, ["low", "high"], [None if row is None else next(places) for row in rows]
+    def labelled(self) -> LabelledTable:
+        """Both ends, with the labels of what each is of."""
+        ends = {"low": self.low, "high": self.high}
+        if self.elements is None:
+            number: list[Hashable] = list(range(len(self)))
+            return LabelledTable(ListedLabels({"element": number}), ends, "intervals")
+        return LabelledTable(self.elements, ends, self.elements.feature)
 
 
 class TableNoiseLike(Protocol):

@@ -8,7 +8,7 @@ release, once, whatever is asked.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,31 +39,18 @@ from cbdp.release.filters import Where, attribute_of, conditions
 from cbdp.release.roles import counted_noun, enumerated
 from cbdp.release.summary import left_out
 from cbdp_features.queries import Filter, Grouping
+from cbdp_features.tables import LabelledTable, ListedLabels
 from cbdp_solvers.problem import bincount
 
 if TYPE_CHECKING:
     from cbdp.release.release import Release
 
-Columns = dict[str, list[Hashable] | Ints | Floats]
+Columns = dict[str, Ints | Floats]
 
 ESTIMATE_TOLERANCE = 1e-6  # of a trip: what an estimate may be off
 MAX_TABLES_NAMED = 8  # published tables that a note names: one sentence
 COUNT_COLUMNS = ("count", "estimate", "low", "high")
 SHARE_COLUMNS = ("share", "share_low", "share_high")
-
-
-class AnswerTable(dict[str, list[Hashable] | Ints | Floats]):
-    """The columns of an answer, for any data frame, and `notes`: what a reader must know of them, in sentences.
-
-    `low` and `high` are whole numbers. Where some counts have no interval they are floats, with NaN for those.
-    """
-
-    notes: tuple[str, ...]
-    confidence: float
-
-    def __init__(self, columns: Columns, notes: Sequence[str], confidence: float) -> None:
-        super().__init__(columns)
-        self.notes, self.confidence = tuple(notes), float(confidence)
 
 
 def ask(
@@ -73,8 +60,11 @@ def ask(
     confidence: float = 0.9,
     share_of: str | Sequence[str] | None = None,
     sharp: bool | None = None,
-) -> AnswerTable:
-    """The columns of `by`, then count (published), estimate, low, high; with `share_of`, which share of these groups each is."""
+) -> LabelledTable:
+    """The columns of `by`, then count (published), estimate, low, high; with `share_of`, which share of these groups each is.
+
+    `low` and `high` are whole numbers. Where some counts have no interval they are floats, with NaN for those.
+    """
     risk = checked_risk(confidence)
     grouping = grouping_of(release, by, where)
     if release.tables:
@@ -89,7 +79,7 @@ def ask(
     ends = interval_ends(release, grouping, risk)
     if runs is not None:
         ends = _narrower_interval(ends, counts, best_linear_unbiased(release, grouping), runs, risk)
-    columns: Columns = {**grouping.keys(), "count": counts, "estimate": estimate, **_end_columns(ends)}
+    columns: Columns = {"count": counts, "estimate": estimate, **_end_columns(ends)}
     if wholes is not None:
         columns |= _shares(release, grouping, wholes, counts, risk, runs)
     notes = [
@@ -97,7 +87,13 @@ def ask(
         _sharp_intervals_note(confidence) if runs is not None else "",
         _left_out_note(release),
     ]
-    return AnswerTable(columns, [note for note in notes if note], confidence)
+    return _answer(grouping, columns, notes, confidence)
+
+
+def _answer(grouping: Grouping, columns: Columns, notes: Sequence[str], confidence: float) -> LabelledTable:
+    name = ", ".join(grouping.by) or "all trips"
+    sentences = tuple(note for note in notes if note)
+    return LabelledTable(ListedLabels(grouping.keys()), columns, name, sentences, float(confidence))
 
 
 def _end_columns(ends: Ends) -> Columns:
@@ -336,7 +332,7 @@ def _share_ends(
 
 def _ask_independent_table(
     release: Release, grouping: Grouping, confidence: float, share_of: str | Sequence[str] | None
-) -> AnswerTable:
+) -> LabelledTable:
     """Tables that were published one by one do not add up: each answers for itself alone."""
     fits = [n for n, f in release.features.features.items() if tuple(f.by) == grouping.by]
     name = next((n for n in fits if n in release.tables), None)
@@ -348,10 +344,9 @@ def _ask_independent_table(
     counts = np.asarray(release.counts(name))
     ends = table_ends(release, name, checked_risk(confidence))
     columns: Columns = {
-        **grouping.keys(),
         "count": counts,
         "estimate": counts.astype(float),
         **_end_columns(ends),
     }
     notes = [_missing_intervals_note(release, ends), _left_out_note(release)]
-    return AnswerTable(columns, [note for note in notes if note], confidence)
+    return _answer(grouping, columns, notes, confidence)

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from cbdp import __version__
 from cbdp.features import SINGLETON, TOTAL
-from cbdp.release.labels import ENCODED_KIND
 from cbdp.release.manifest import registry_fields
 from cbdp.release.release import Release
 from cbdp.release.roles import PLACE_NAMES, counted_noun, enumerated, period_names
@@ -38,6 +37,7 @@ from cbdp.release.summary import (
 from cbdp.release.views import Published
 from cbdp.rounding import ROUNDINGS
 from cbdp.text import markdown_code, markdown_text, printable
+from cbdp_features.tables import ENCODED_KIND
 
 README_FILE, PACKAGE_FILE, REGISTRY_FILE = "README.md", "datapackage.json", "deployment.yaml"
 DOCUMENT_NAMES = (README_FILE, PACKAGE_FILE, REGISTRY_FILE)

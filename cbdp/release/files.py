@@ -28,7 +28,6 @@ from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
 from cbdp.release.about import about_from
 from cbdp.release.documents import DOCUMENT_NAMES, documents
-from cbdp.release.labels import labels_of
 from cbdp.release.layout import NUMBER_COLUMNS, TRIPS_FILE, Layout, check_writable, manifest_of
 from cbdp.release.layout import layout as laid_out
 from cbdp.release.manifest import (
@@ -57,6 +56,7 @@ from cbdp.scratch import abandoned, locked_folder, partial_name, sweep
 from cbdp.text import shown_data
 from cbdp.untrusted import read_json
 from cbdp_features.places import Stops
+from cbdp_features.tables import labels_of
 from cbdp_solvers.solution import Solution
 
 MANIFEST = "manifest.json"

@@ -19,12 +19,12 @@ from cbdp.errors import InputError
 from cbdp.features import SINGLETON, Attribute, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.release import manifest
-from cbdp.release.labels import column, kind_of, take_labels
 from cbdp.release.release import Release
 from cbdp.release.serialization import exact_json
 from cbdp.release.series import AFTER_COLUMN, RunningPart
 from cbdp.release.universe_files import FileNames, FileTables, chunks, universe_files
 from cbdp_features.places import Stops
+from cbdp_features.tables import column, kind_of, take_labels
 from cbdp_features.universe import sorted_union
 
 TRIPS_FILE, FLOORS_FOLDER, PLACES_FILE = "trips.parquet", "floors", "universe/places.parquet"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,12 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.accounting import PrivacyGuarantee
 from cbdp.privacy.measurement import Measurement
 from cbdp.release.about import About
-from cbdp.release.labels import column
 from cbdp.release.serialization import Recipe, simulated_guarantee
 from cbdp.release.series import InSeries, RunningPart
 from cbdp_features.places import Stops
-from cbdp_features.queries import Elements, displayed_rows, html_table, text_table
+from cbdp_features.tables import Elements, LabelledCounts, LabelledTable, TypeLabels
 
 if TYPE_CHECKING:
-    from cbdp.release.ask import AnswerTable
     from cbdp.release.files import Saved
     from cbdp.release.filters import Where
     from cbdp.release.plots import Plots
@@ -92,31 +90,35 @@ class Release:
         """
         return self.claim if self.secure else simulated_guarantee(self.claim)
 
-    def trips(self) -> dict[str, list[Hashable] | Ints]:
+    def trips(self) -> LabelledTable:
         """The published trips: a column per dimension, and the count; one row per type that has any."""
-        universe = self.features.universe
-        codes = universe.unrank_codes(self.index)
-        columns: dict[str, Any] = {
-            name: [d.values[c] for c in code]
-            for (name, d), code in zip(universe.dimensions.items(), codes, strict=True)
-        }
-        return {**columns, "count": self.value}
+        return LabelledTable(
+            TypeLabels(self.features.universe, self.index),
+            {"count": self.value},
+            "trips",
+            tuple(self._table_notes()),
+        )
 
     def counts(self, feature: str) -> LabelledCounts:
         """The published count of each of a feature's elements, in their order: an array that says what each count is of."""
         return LabelledCounts(self._counted(feature), Elements(self.features, feature))
 
-    def table(self, feature: str) -> PublishedTable:
+    def table(self, feature: str) -> LabelledTable:
         """A feature's counts with the labels of each and, where they are published, their intervals."""
+        numbers: dict[str, Ints | Floats] = {"count": self._counted(feature)}
+        if feature in self.intervals:
+            interval = self.intervals[feature]
+            numbers |= {"low": interval.low, "high": interval.high}
+        labels = Elements(self.features, feature)
+        return LabelledTable(labels, numbers, feature, tuple(self._table_notes()), self.confidence)
+
+    def _table_notes(self) -> list[str]:
+        """What a notebook shows beside numbers of this release."""
         from cbdp.release.roles import counted_noun
         from cbdp.release.summary import guarantee_text, left_out
 
-        numbers = self._counted(feature)
-        interval = self.intervals.get(feature)
-        low, high = (None, None) if interval is None else (interval.low, interval.high)
         bound = left_out(self.claim.unit, counted_noun(self.features.universe))
-        note = f"trips; {guarantee_text(self)}{f'. {bound}' if bound else ''}"
-        return PublishedTable(Elements(self.features, feature), numbers, low, high, self.confidence, note)
+        return [f"trips; {guarantee_text(self)}{f'. {bound}' if bound else ''}"]
 
     def _counted(self, feature: str) -> Ints:
         if feature in self.tables:
@@ -140,7 +142,7 @@ class Release:
         confidence: float = 0.9,
         share_of: str | Sequence[str] | None = None,
         sharp: bool | None = None,
-    ) -> AnswerTable:
+    ) -> LabelledTable:
         """Counts by any attributes, of any trip types, with confidence intervals: columns for any data frame; no privacy is spent.
 
         `where` holds conditions such as "time<10:00", ["origin=A,B", "day=saturday"] or `{("origin", "destination"): [("A", "B")]}`.
@@ -237,138 +239,3 @@ def rounded(index: Ints, value: NDArray[Any]) -> tuple[Ints, Ints]:
     whole = np.maximum(np.rint(value), 0).astype(np.int64)
     here = np.flatnonzero(whole)
     return index[here], whole[here]
-
-
-# Tables as one works with them: counts that say which group of trips each is of, with their intervals
-
-
-class LabelledCounts(np.ndarray[Any, np.dtype[np.int64]]):
-    """The counts of a table: an array of whole numbers that knows what each of them is of.
-
-    It is an array so that all that reads counts goes on to work; whatever is computed from it is a plain array.
-
-    >>> import cbdp
-    >>> universe = cbdp.Universe(origin=["A", "B"], time=["am", "pm"])
-    >>> dag = cbdp.FeatureDag(universe, [cbdp.Feature("start", by="origin")])
-    >>> counts = cbdp.ConstraintBased(dag, epsilon=2).simulate(np.array([70, 20, 5, 900]), seed=1).counts("start")
-    >>> counts.at("B") == int(counts[1]), counts.labels
-    (True, {'origin': ['A', 'B']})
-    """
-
-    elements: Elements | None
-
-    def __new__(cls, values: Ints, elements: Elements) -> LabelledCounts:
-        counts = np.asarray(values, dtype=np.int64).view(cls)
-        counts.elements = elements
-        return counts
-
-    def __array_finalize__(self, other: Any) -> None:
-        """Of a part or a copy nobody knows any more which elements it holds."""
-        self.elements = None
-
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        return array[()] if return_scalar else np.asarray(array)
-
-    def __getitem__(self, key: Any) -> Any:
-        return np.asarray(self)[key]
-
-    def at(self, *labels: Hashable, **named: Hashable) -> int:
-        """The count with these labels, in the order of the table's attributes or by name."""
-        assert self.elements is not None
-        return int(np.asarray(self)[self.elements.place(*labels, **named)])
-
-    @property
-    def labels(self) -> dict[str, list[Hashable]]:
-        """A column of labels for each attribute of the table: what each count is of."""
-        assert self.elements is not None
-        return self.elements.columns()
-
-    def __repr__(self) -> str:
-        return np.array_repr(np.asarray(self)) if self.elements is None else repr(self._table())
-
-    def _repr_html_(self) -> str | None:
-        return None if self.elements is None else self._table()._repr_html_()
-
-    def _table(self) -> PublishedTable:
-        assert self.elements is not None
-        return PublishedTable(self.elements, np.asarray(self))
-
-
-@dataclass(frozen=True, eq=False)
-class PublishedTable:
-    """A feature's counts as they are published, what names each of them, and their intervals where there are any.
-
-    It has the Arrow interface: `polars.DataFrame(table)` and `pyarrow.table(table)` read it, and `pandas.DataFrame(table.columns())`.
-
-    >>> import cbdp
-    >>> universe = cbdp.Universe(origin=["A", "B"], time=["am", "pm"])
-    >>> dag = cbdp.FeatureDag(universe, [cbdp.Feature("start", by="origin")])
-    >>> table = cbdp.ConstraintBased(dag, epsilon=9).simulate(np.array([70, 20, 5, 900]), seed=1).table("start")
-    >>> len(table), table.feature, list(table[0])
-    (2, 'start', ['origin', 'count'])
-    """
-
-    elements: Elements
-    count: Ints = field(repr=False)
-    low: Ints | None = field(default=None, repr=False)
-    high: Ints | None = field(default=None, repr=False)
-    confidence: float | None = None
-    note: str = field(default="", repr=False)  # what a notebook shows beside it
-
-    @property
-    def feature(self) -> str:
-        return self.elements.feature
-
-    def __len__(self) -> int:
-        return len(self.elements)
-
-    def __getitem__(self, place: int) -> dict[str, Any]:
-        """A row: labels, count and interval."""
-        return {**self.elements[place], **{n: int(v[place]) for n, v in self._numbers().items()}}
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (self[place] for place in range(len(self)))
-
-    def at(self, *labels: Hashable, **named: Hashable) -> dict[str, Any]:
-        """The row with these labels, in the order of the table's attributes or by name."""
-        return self[self.elements.place(*labels, **named)]
-
-    def columns(self) -> dict[str, list[Hashable] | Ints]:
-        """Labels and numbers, a column each."""
-        return {**self.elements.columns(), **self._numbers()}
-
-    def _numbers(self) -> dict[str, Ints]:
-        both = {"low": self.low, "high": self.high}
-        return {"count": self.count} | {
-            name: numbers for name, numbers in both.items() if numbers is not None
-        }
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
-
-        labelled = {n: column(labels) for n, labels in self.elements.columns().items()}
-        return pa.table({**labelled, **self._numbers()}).__arrow_c_stream__(requested_schema)
-
-    def _head(self) -> str:
-        many = f"{len(self):,} count{'s' if len(self) != 1 else ''}"
-        sure = (
-            ""
-            if self.low is None or self.confidence is None
-            else f", low to high: {100 * self.confidence:g} % interval"
-        )
-        return f"{self.feature}: {many}{sure}"
-
-    def _shown(self) -> tuple[dict[str, Any], list[str], list[int | None]]:
-        """The rows that are shown, alone: labels of a long table are not all worked out."""
-        rows = displayed_rows(len(self))
-        here = np.array([row for row in rows if row is not None], dtype=np.int64)
-        place = {int(row): p for p, row in enumerate(here)}
-        numbers = {name: values[here] for name, values in self._numbers().items()}
-        columns = {**self.elements.columns(here), **numbers}
-        return columns, list(numbers), [None if row is None else place[row] for row in rows]
-
-    def __repr__(self) -> str:
-        return text_table(self._head(), *self._shown())
-
-    def _repr_html_(self) -> str:
-        return html_table(self._head(), *self._shown(), note=self.note)

@@ -23,7 +23,7 @@ from cbdp.release.roles import (
 )
 from cbdp.release.views import Published
 from cbdp.text import html_text, message, printable
-from cbdp_features.queries import html_table
+from cbdp_features.tables import html_table
 
 MAX_PICTURABLE_EPSILON = 30  # beyond, e^ε has more than 13 digits, and nobody can picture it
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import numpy as np
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.features import Attribute, Dimension, Universe
-from cbdp.release.labels import codes_of_column, column, encoded, kind_of, labels_of, take_labels
 from cbdp.untrusted import read_parquet
+from cbdp_features.tables import codes_of_column, column, encoded, kind_of, labels_of, take_labels
 
 ROWS_PER_GROUP = 2**20  # of a row group, and of what is held in memory as a table at once
 MAX_FILE_NAME_CHARACTERS = 80  # characters of a name that a file name keeps
@@ -204,7 +204,7 @@ def _read_attribute(described: Mapping[str, Any], values: pa.ChunkedArray, shape
     coded = values.combine_chunks().dictionary_encode()
     first = labels_of(coded.dictionary, described["labels"])
     try:
-        labels = sorted(first)
+        labels: list[Hashable] = [*sorted(cast("list[str]", first))]
     except TypeError:
         labels = first
     place = {label: p for p, label in enumerate(labels)}

@@ -1,24 +1,20 @@
-"""Counting queries: trip types grouped by any attributes, of those that meet conditions, and the tables that show them.
+"""Counting queries: trip types grouped by any attributes, of those that meet conditions: a marginal query with predicates.
 
-`Grouping` is a marginal query with predicates, answered without enumerating the universe; `Elements` names the counts of a feature by their labels.
+It is answered without enumerating the universe.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.parts import did_you_mean
-from cbdp.text import html_text, printable
-from cbdp_features.dag import SINGLETON, FeatureDag
 from cbdp_features.universe import Partition, Universe
 
 MAX_GROUPS = 2**20  # groups listed in one answer
@@ -182,179 +178,3 @@ def group_sums(group: Ints, numbers: Ints, size: int) -> Ints:
     total = np.zeros(size + 1, dtype=np.int64)
     np.add.at(total, group, numbers)
     return total[:size]
-
-
-# The elements of a feature by their labels
-
-
-MAX_LABELLED_ELEMENTS = 2**24  # elements whose labels are listed at once
-
-
-@dataclass(frozen=True, eq=False)
-class Elements:
-    """The elements of a feature in their order. Labels are worked out when they are asked for.
-
-    >>> from cbdp_features import Feature, Universe
-    >>> universe = Universe(origin=["A", "B"], time=["08:00", "09:00"])
-    >>> rows = Elements(FeatureDag(universe, [Feature("start", by=["origin", "time"])]), "start")
-    >>> len(rows), rows[2]
-    (4, {'origin': 'B', 'time': '08:00'})
-    >>> rows.place("B", "08:00"), rows.place(time="09:00", origin="A")
-    (2, 1)
-    """
-
-    features: FeatureDag = field(repr=False)
-    feature: str
-
-    @property
-    def by(self) -> tuple[str, ...]:
-        """The attributes whose labels name an element."""
-        return tuple(self.features.features[self.feature].by)
-
-    def __len__(self) -> int:
-        return self.features.size(self.feature)
-
-    def __getitem__(self, place: int) -> dict[str, Hashable]:
-        """The labels of one element."""
-        size = len(self)
-        if not -size <= place < size:
-            raise IndexError(f"{self.feature} has {size:,} counts: there is none at {place}")
-        return {name: column[0] for name, column in self.columns(np.array([place % size])).items()}
-
-    def columns(self, here: Ints | None = None) -> dict[str, list[Hashable]]:
-        """A column of labels for each attribute, of all elements or of those at these places."""
-        if here is None:
-            if len(self) > MAX_LABELLED_ELEMENTS:
-                raise InputError(f"{self.feature} has {len(self):,} counts, too many to list: name some")
-            here = np.arange(len(self), dtype=np.int64)
-        if self.feature == SINGLETON:
-            dimensions = self.features.universe.dimensions
-            codes = self.features.universe.unrank_codes(here)
-            return {
-                n: [d.values[c] for c in code] for (n, d), code in zip(dimensions.items(), codes, strict=True)
-            }
-        partition = self.features.partition(self.feature)
-        pairs = zip(partition.attributes, partition.label_codes(), strict=True)
-        return {a.name: [a.labels[c] for c in codes[here]] for a, codes in pairs}
-
-    def place(self, *labels: Hashable, **named: Hashable) -> int:
-        """The place of the element with these labels, in the order of `by` or by name."""
-        by_name = self._labels_by_attribute(labels, named)
-        for name, label in by_name.items():
-            possible = self.features.universe.attribute(name).labels
-            if label not in possible:
-                cure = did_you_mean(str(label), [str(k) for k in possible])
-                raise InputError(f"{name} is never {label!r}: {cure}")
-        place = self._position(by_name)
-        if place < 0:
-            description = ", ".join(f"{name} = {label!r}" for name, label in by_name.items())
-            raise InputError(f"there can be no trip with {description}: {self.feature} has no count of it")
-        return place
-
-    def _position(self, by_name: dict[str, Hashable]) -> int:
-        """The place of labels that exist; −1 for a combination that cannot be. A universe may be too large for a partition of its types."""
-        if self.feature != SINGLETON:
-            return int(self.features.partition(self.feature).find({n: [v] for n, v in by_name.items()})[0])
-        universe = self.features.universe
-        codes = [
-            np.array([d.values.index(by_name[n])], dtype=np.int64) for n, d in universe.dimensions.items()
-        ]
-        return int(universe.rank_codes(codes)[0])
-
-    def _labels_by_attribute(
-        self, labels: tuple[Hashable, ...], named: dict[str, Hashable]
-    ) -> dict[str, Hashable]:
-        by_name = dict(zip(self.by, labels, strict=False)) | named
-        if len(labels) + len(named) != len(self.by) or set(by_name) != set(self.by):
-            received = ", ".join([*map(repr, labels), *named]) or "nothing"
-            raise InputError(
-                f"a count of {self.feature} is named by {', '.join(self.by) or 'nothing'}, and {received} was given"
-            )
-        return by_name
-
-
-# Tables as people see them: aligned text for a terminal, HTML for a notebook
-
-
-MAX_DISPLAYED_ROWS = 12  # rows: of longer tables the first and the last six
-ELLIPSIS = "…"
-
-
-def displayed_rows(size: int) -> list[int | None]:
-    """The rows that are shown; None stands for those left out.
-
-    >>> displayed_rows(3)
-    [0, 1, 2]
-    >>> displayed_rows(100)[5:8]
-    [5, None, 94]
-    """
-    if size <= MAX_DISPLAYED_ROWS:
-        return list(range(size))
-    half = MAX_DISPLAYED_ROWS // 2
-    return [*range(half), None, *range(size - half, size)]
-
-
-def text_table(
-    head: str, columns: Mapping[str, Sequence[Any]], numbers: Sequence[str], rows: Sequence[Any]
-) -> str:
-    """Columns below each other, numbers to the right. `rows` are the rows shown, None for a gap.
-
-    >>> print(text_table("start: 2 counts", {"origin": ["A", "B"], "count": [7, 1200]}, ["count"], [0, 1]))
-    start: 2 counts
-    origin  count
-    A           7
-    B       1,200
-    """
-    lines = [[printable(name) for name in columns], *_rows(columns, numbers, rows)]
-    wide = [max(len(line[c]) for line in lines) for c in range(len(columns))]
-    right = [name in numbers for name in columns]
-    aligned = [
-        "  ".join(
-            cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, wide, right, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
-    return "\n".join([printable(head), *aligned])
-
-
-def html_table(
-    head: str,
-    columns: Mapping[str, Sequence[Any]],
-    numbers: Sequence[str],
-    rows: Sequence[Any],
-    note: str = "",
-) -> str:
-    """A table that a notebook shows, in its own colours; whatever a label holds is text."""
-    top = "".join(f'<th style="text-align:{_alignment(n, numbers)}">{html_text(n)}</th>' for n in columns)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="text-align:{_alignment(name, numbers)}">{html_text(cell)}</td>'
-            for name, cell in zip(columns, line, strict=True)
-        )
-        + "</tr>"
-        for line in _rows(columns, numbers, rows)
-    )
-    remark = f'<div style="opacity:.75">{html_text(note)}</div>' if note else ""
-    return f"<div><b>{html_text(head)}</b>{remark}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
-
-
-def _alignment(name: str, numbers: Sequence[str]) -> str:
-    return "right" if name in numbers else "left"
-
-
-def _rows(
-    columns: Mapping[str, Sequence[Any]], numbers: Sequence[str], rows: Sequence[Any]
-) -> list[list[str]]:
-    return [
-        [ELLIPSIS] * len(columns)
-        if row is None
-        else [_cell_text(cells[row], name in numbers) for name, cells in columns.items()]
-        for row in rows
-    ]
-
-
-def _cell_text(value: Any, number: bool) -> str:
-    if value is None:
-        return ""
-    return f"{value:,}" if number else printable(str(value))

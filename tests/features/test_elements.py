@@ -7,7 +7,7 @@ import pytest
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp_features.queries import Elements, displayed_rows, html_table, text_table
+from cbdp_features.tables import Elements, displayed_rows, html_table, text_table
 
 
 def city() -> cbdp.FeatureDag:

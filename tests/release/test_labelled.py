@@ -85,3 +85,49 @@ def test_what_is_shown_is_short_and_aligned() -> None:
     assert len(text) == 2 + 13
     assert sum(set(line.split()) == {"…"} for line in text) == 1
     assert repr(release.counts("time")).splitlines()[0] == "time: 2 counts"
+
+
+def test_every_answer_is_the_same_kind_of_table() -> None:
+    """Trips, a feature's table, its counts, an answer, an interval, an estimate: rows, columns, and every data frame."""
+    release = release_of("constraint-based")
+    assert release.estimate is not None
+    answers = {
+        "trips": release.trips(),
+        "table": release.table("zone"),
+        "asked": release.ask(["origin.zone", "time"]),
+        "counted": release.counts("zone"),
+        "interval": release.interval("zone"),
+        "estimate": release.estimate.table("zone"),
+    }
+    for answer in answers.values():
+        table = answer.labelled()
+        columns = table.columns()
+        rows = list(table)
+        assert len(table) == len(rows) > 0
+        assert list(columns) == list(table.keys()) == list(rows[0]) == list(dict(table))
+        assert table[-1] == rows[-1]
+        assert all(type(table[name]) is np.ndarray for name in table.numbers)
+        assert all(name in table for name in columns)
+        arrow, pandas, polars = answer.to_arrow(), answer.to_pandas(), answer.to_polars()
+        assert arrow.to_pylist() == pandas.to_dict("records") == polars.to_dicts() == rows
+        assert pl.DataFrame(table).to_dicts() == rows
+        for text in (repr(answer), answer._repr_html_()):
+            assert text is not None
+            assert all(name in text for name in columns)
+
+
+def test_rows_are_found_by_their_labels_in_any_answer() -> None:
+    """Of an answer that is no table of the release too; what is not there is said."""
+    answer = release_of("constraint-based").ask("origin.zone")
+    assert answer.at("n") == answer[0]
+    assert answer["origin.zone"] == ["n", "s"]
+    with pytest.raises(InputError, match=r"there is no row with origin\.zone = 'x'"):
+        answer.at("x")
+    with pytest.raises(InputError, match=r"a row is named by origin\.zone, and nothing was given"):
+        answer.at()
+    with pytest.raises(IndexError, match="2 rows"):
+        answer[2]
+    with pytest.raises(KeyError):
+        answer["nothing"]
+    assert answer.notes == ()
+    assert answer.confidence == 0.9

@@ -71,7 +71,7 @@ OUTPUTS: dict[str, Callable[..., str]] = {
     "compare, text": lambda release, *_: change_text(_compared(release)),
     "compare, JSON": lambda release, *_: "\n".join(json.loads(change_json(_compared(release)))["notes"]),
     "compare, page": lambda release, *_: change_page(_compared(release), PLACES),
-    "table": lambda release, *_: release.table("time").note,
+    "table": lambda release, *_: "\n".join(release.table("time").notes),
     "report": lambda release, *_: build(release),
     "readme": _readme,
     "series page": lambda release, *_: series_page([period_of(release, dt.date(2026, 3, 2))]),

@@ -12,10 +12,10 @@ import numpy as np
 
 from cbdp.release.export.base import Format, provenance_lines
 from cbdp.release.export.flows import Flows, drawn_flows, first_day, has_times, period_begin
-from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 from cbdp.text import cell_of
 from cbdp_features.places import Stops
+from cbdp_features.tables import text_of
 
 
 @dataclass(frozen=True)

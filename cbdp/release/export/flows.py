@@ -18,11 +18,11 @@ from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe
 from cbdp.release.ask import why_none
-from cbdp.release.labels import column, text_of
 from cbdp.release.periods import days_in
 from cbdp.release.release import Release
 from cbdp_features.calendar import WEEKDAYS, dates_or_none, day_dimension
 from cbdp_features.places import Stops
+from cbdp_features.tables import column, text_of
 
 SECONDS_PER_DAY = 86_400
 DAY_ORDER = (

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from cbdp.release.export.base import Format, open_text, provenance
 from cbdp.release.export.flows import Flows, drawn_flows
-from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 from cbdp_features.places import Stops
+from cbdp_features.tables import text_of
 
 
 @dataclass(frozen=True)

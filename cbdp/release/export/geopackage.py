@@ -16,9 +16,9 @@ import pyarrow as pa
 from cbdp.arrays import Floats
 from cbdp.release.export.base import Format, provenance_lines
 from cbdp.release.export.flows import Flows, decoded_table, drawn_flows, flow_tables, wkb_lines
-from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 from cbdp_features.places import Stops
+from cbdp_features.tables import text_of
 
 APPLICATION_ID, USER_VERSION = 0x47504B47, 10300  # "GPKG", 1.3.0
 GEOMETRY_HEADER = b"GP" + struct.pack("<BBi", 0, 1, 4326)  # no envelope, little-endian

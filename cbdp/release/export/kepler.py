@@ -15,9 +15,9 @@ import numpy as np
 from cbdp.arrays import Floats
 from cbdp.release.export.base import Format, open_text, provenance_lines
 from cbdp.release.export.flows import Flows, drawn_flows, first_day, has_times, other_dimensions, period_begin
-from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 from cbdp_features.places import Stops
+from cbdp_features.tables import text_of
 
 DATASET_NAME = "flows"
 END_COLUMNS = {

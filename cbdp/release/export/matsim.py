@@ -22,9 +22,9 @@ from cbdp.release.export.base import (
     xml_text,
 )
 from cbdp.release.export.flows import Flows, Period, flows_of, labels_at, place_coordinates
-from cbdp.release.labels import text_of
 from cbdp.release.release import Release
 from cbdp_features.places import Stops
+from cbdp_features.tables import text_of
 
 POPULATION_HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">

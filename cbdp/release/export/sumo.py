@@ -25,9 +25,9 @@ from cbdp.release.export.base import (
     xml_comment,
 )
 from cbdp.release.export.flows import Flows, flows_of, places_of, stop_coordinates
-from cbdp.release.labels import text_of as label_text
 from cbdp.release.release import Release
 from cbdp_features.places import Stops, stops_text, table_rows
+from cbdp_features.tables import text_of as label_text
 
 # od2trips makes an interval's id the type of its vehicles, and duarouter refuses types that nobody defined: this one always is
 VEHICLE_TYPE = "DEFAULT_VEHTYPE"

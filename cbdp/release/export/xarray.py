@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.release.export.base import Format, optional_library, provenance_lines
-from cbdp.release.labels import kind_of, text_of
 from cbdp.release.release import Release
+from cbdp_features.tables import kind_of, text_of
 
 MAX_DENSE_NUMBERS = 2**24  # numbers up to which an array holds all, zeros too
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cbdp.errors import InputError
-from cbdp.release.labels import LABEL_KINDS, column, decoded, encoded, kind_of, labels_of
+from cbdp_features.tables import LABEL_KINDS, column, decoded, encoded, kind_of, labels_of
 
 LABEL = st.recursive(
     st.none()
