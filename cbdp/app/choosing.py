@@ -5,16 +5,13 @@ Count, charge, draw, write, note; an identical purchase is made once.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cbdp.app.cli import UNUSUAL
 from cbdp.app.judging import Accepted, Plausibility, Share, refuse_dropped, refuse_unusual
 from cbdp.app.reading import TripReading, look, reading_of
 from cbdp.app.trips import (
@@ -27,7 +24,7 @@ from cbdp.app.trips import (
     requested_quantile,
     service_days,
 )
-from cbdp.config import Config, read
+from cbdp.config import Config
 from cbdp.counting import loads_of
 from cbdp.forecast.calendar import covers_of
 from cbdp.ledger import Charge, ChargeScope, Ledger
@@ -44,30 +41,6 @@ class Choice:
     max_trips: int
     path: Path
     fresh: bool
-
-
-def choose_main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="cbdp choose",
-        description="Buy the max_trips that privacy.unit asks for, and charge it to the ledger.",
-    )
-    parser.add_argument("config", help="configuration file")
-    parser.add_argument(
-        "--accept-dropped",
-        action="store_true",
-        help="buy also if fewer than half of the rows count; see `cbdp inspect` first",
-    )
-    parser.add_argument("--accept-unusual", action="store_true", help=UNUSUAL)
-    options = parser.parse_args(argv)
-    config = read(options.config)
-    purchase = buy(config, accept_dropped=options.accept_dropped, accept_unusual=options.accept_unusual)
-    bought = requested_quantile(config)
-    assert bought is not None
-    paid = (
-        f"ε = {bought.epsilon} was charged" if purchase.fresh else "it was bought before, nothing was spent"
-    )
-    print(f"max_trips = {purchase.max_trips} ({paid})\n{purchase.path}")
-    return 0
 
 
 def buy(

@@ -1,4 +1,4 @@
-"""The command line.
+"""The command line: the program `cbdp`, what it prints to, and how it ends. The commands themselves are in `cbdp.app.commands`.
 
 Exit code 0: done; 1: a check or an audit failed, or a release after its charge; 2: bad usage or input, nothing was spent;
 130: interrupted.
@@ -6,7 +6,6 @@ Exit code 0: done; 1: a check or an audit failed, or a release after its charge;
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import select
@@ -15,12 +14,14 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
-from importlib import import_module
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
-from cbdp import __version__
+import click
+from click.shell_completion import CompletionItem, shell_complete
+
 from cbdp.errors import CbdpError
+from cbdp.parts import did_you_mean
 from cbdp.text import message, shown
 
 REFUSED, INTERRUPTED = 2, 130  # 130 is what shells expect after Ctrl-C
@@ -30,31 +31,8 @@ FIRST_NOTICE_SECONDS, NOTICE_SECONDS = (
 )  # seconds until a silent command says that it works, and until it says so again
 COMMANDS_WITH_PROGRESS = ("demo", "release", "series")  # commands that tell all along what they do
 BROKEN_PIPE_EXIT_CODE = 141  # and this where the reader of a pipe has gone
-
-# command → where it is, and a line about it; nothing of it is loaded until it is asked for
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "demo": ("cbdp.app.commands:demo", "do the whole job on an invented city, or write files to practise with"),
-    "init": ("cbdp.app.commands:init", "write a commented configuration for your files"),
-    "check": ("cbdp.app.check:check_main", "explain what would be released; spends nothing, reads no trip"),
-    "plan": ("cbdp.app.check:plan_main", "write a page to choose ε, units, shares, periods and zones with; spends nothing, reads no trip"),
-    "inspect": ("cbdp.app.inspecting:inspect_main", "show you how your trips are read: which rows count, which do not and why; private"),
-    "choose": ("cbdp.app.choosing:choose_main", "choose max_trips with noise, and charge it to the ledger, where privacy.unit asks for that"),
-    "release": ("cbdp.app.commands:release", "publish: count, charge the ledger, measure, solve, round, write"),
-    "series": ("cbdp.app.series.command:series_main", "make the releases of a series that are due, or show what is made, due and spent"),
-    "report": ("cbdp.app.commands:report", "write the report of a release, or one for the curator's eyes only"),
-    "ask": ("cbdp.app.answers:ask_main", "answer any question about a release, with intervals and shares; spends nothing"),
-    "compare": ("cbdp.app.answers:compare_main", "say how counts changed between releases, and what noise can explain; spends nothing"),
-    "ledger": ("cbdp.app.commands:ledger_main", "create a ledger, or show what was spent and verify it; exit 1 if it is broken"),
-    "export": ("cbdp.app.answers:export_main", "write a release in the format of another program"),
-    "fleet": ("cbdp.app.fleet:main", "size shuttle fleets on a release, compare with the real trips"),
-    "audit": ("cbdp.app.audit.run:audit_main", "attack a release before others do; exit 1 if it is not what it claims"),
-    "parts": ("cbdp.app.commands:parts", "list solvers, mechanisms and all other parts, also of installed packages"),
-}  # fmt: skip
-
-UNUSUAL = (
-    "go on also if rows are repeated, days have none, trips are many more or fewer than data.expected_trips, or times are in UTC; "
-    "see `cbdp inspect` first"
-)
+HELP_WIDTH = 110  # characters of a line of help, where the terminal has so many
+COMPLETION_VARIABLE = "_CBDP_COMPLETE"  # in which a shell asks for completions
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,6 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal without an ε shows a question mark
     if argv is None:
         sys.excepthook = _report_fault
+        if instruction := os.environ.get(COMPLETION_VARIABLE):
+            from cbdp.app.commands import program
+
+            return shell_complete(program, {}, "cbdp", COMPLETION_VARIABLE, instruction)
     with redirect_stdout(_Shown(sys.stdout)), redirect_stderr(_Shown(sys.stderr)):
         return _main(argv)
 
@@ -101,16 +83,14 @@ class _Shown(io.TextIOBase):
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.command is None:
-        parser.print_help()
-        return REFUSED
+    from cbdp.app.commands import program
+
+    words = list(sys.argv[1:] if argv is None else argv)
     done = threading.Event()
-    if argv is None and not _tells(options.command):
-        threading.Thread(target=_patience, args=(options.command, done), daemon=True).start()
+    if argv is None and words and words[0] in program.commands and not _tells(words[0]):
+        threading.Thread(target=_patience, args=(words[0], done), daemon=True).start()
     try:
-        return _run(options)
+        return _run(program, words)
     finally:
         done.set()
         if argv is not None:
@@ -139,10 +119,16 @@ def _hear_again() -> None:
         sys.modules["cbdp.app.stopping"].hear_again()
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(program: click.Group, argv: list[str]) -> int:
+    # not by `program.main`, which turns an interruption into an `Abort` without its message, and writes to a pipe that is gone
     try:
-        code = _command(options.command)(options.rest)
+        with program.make_context("cbdp", argv) as context:
+            code = int(program.invoke(context))
         sys.stdout.flush()  # here, where a reader who has gone is understood
+    except click.exceptions.Exit as end:  # after --help and --version
+        return end.exit_code
+    except click.UsageError as error:
+        return _stopped(_usage_message(error), REFUSED)
     except CbdpError as error:
         return _stopped(str(error), getattr(error, "exit_code", REFUSED))
     except KeyboardInterrupt as stopped:
@@ -152,6 +138,17 @@ def _run(options: argparse.Namespace) -> int:
             return BROKEN_PIPE_EXIT_CODE
         return _stopped(f"{error.filename or 'a file'}: {error.strerror or error}", REFUSED)
     return code
+
+
+def _usage_message(error: click.UsageError) -> str:
+    """What is wrong, in one line, and where to read how it is right."""
+    name = "cbdp" if error.ctx is None else error.ctx.command_path
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        options = [o for p in error.ctx.command.params for o in p.opts if o.startswith("--")]
+        text = f"there is no option '{error.option_name}': {did_you_mean(error.option_name, [*options, '--help'])}"
+    else:
+        text = error.format_message()
+    return f"{text[:1].lower()}{text[1:].rstrip('.')} (see {name} --help)"
 
 
 def _unheard() -> bool:
@@ -167,30 +164,132 @@ def _unheard() -> bool:
     return True
 
 
-def _parser() -> argparse.ArgumentParser:
-    """All commands with a line each; a command's own parser reads the rest of the line, options too."""
-    parser = argparse.ArgumentParser(
-        prog="cbdp",
-        description="Publish how many people travel from where to where and when, with noise that protects each of them "
-        "(differential privacy). All tables add up; counts are whole and never negative.",
-        epilog="Exit code 0: done. 1: a check or an audit failed, or a release after its charge. 2: bad usage or input, "
-        "nothing was spent. 130: interrupted.",
-    )
-    parser.add_argument("--version", action="version", version=f"cbdp {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for name, (_, about) in COMMANDS.items():
-        commands.add_parser(name, help=about, add_help=False, prefix_chars="\0").add_argument(
-            "rest", nargs="*"
-        )
-    return parser
-
-
-def _command(name: str) -> Callable[[Sequence[str]], int]:
-    module, _, function = COMMANDS[name][0].partition(":")
-    main_function: Callable[[Sequence[str]], int] = getattr(import_module(module), function)
-    return main_function
-
-
 def _stopped(why: str, code: int) -> int:
     print(f"cbdp: {' '.join(message(why).split())}", file=sys.stderr)
     return code
+
+
+# How commands are declared: by click, whose arguments have no line of help before its version 8.3
+
+About = str | Callable[[], str]  # worked out only where help is asked for: what it lists may be slow to load
+
+
+class ProgramArgument(click.Argument):
+    """An argument with a line about it."""
+
+    def __init__(self, declarations: Sequence[str], *, about: About, **attributes: Any) -> None:
+        super().__init__(declarations, **attributes)
+        self.about = about
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        return self.get_usage_pieces(ctx)[0], self.about if isinstance(self.about, str) else self.about()
+
+
+class ProgramOption(click.Option):
+    def __init__(self, declarations: Sequence[str], *, about: About, **attributes: Any) -> None:
+        super().__init__(declarations, **attributes)
+        self.about = about
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        self.help = self.about if isinstance(self.about, str) else self.about()
+        return super().get_help_record(ctx)
+
+
+class ProgramCommand(click.Command):
+    """A command whose help lists arguments too."""
+
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """They stand with the options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, kind in (("Arguments", ProgramArgument), ("Options", click.Option)):
+            records = [
+                record
+                for p in self.get_params(ctx)
+                if isinstance(p, kind) and (record := p.get_help_record(ctx))
+            ]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+class ProgramGroup(click.Group):
+    """Commands that help lists under a heading for each thing that a user wants to do."""
+
+    command_class = ProgramCommand
+    group_class = type
+
+    def __init__(
+        self,
+        *arguments: Any,
+        sections: Mapping[str, Sequence[str]] | None = None,
+        default: str | None = None,
+        **attributes: Any,
+    ) -> None:
+        super().__init__(*arguments, **{"no_args_is_help": False, **attributes})
+        self.sections, self.default = sections, default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Whatever names no command is given to the default one."""
+        if self.default is not None and args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """In the order in which they are used."""
+        return (
+            list(self.commands)
+            if self.sections is None
+            else [name for names in self.sections.values() for name in names]
+        )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"there is no command {args[0]!r}: {did_you_mean(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        for title, names in (self.sections or {"Commands": tuple(self.commands)}).items():
+            with formatter.section(title):
+                formatter.write_dl([(name, line_about(self.commands[name])) for name in names])
+
+
+def line_about(command: click.Command) -> str:
+    """The first line of a command's help."""
+    return (command.help or "").partition("\n")[0].rstrip(".")
+
+
+class CompletedText(click.types.StringParamType):
+    """A text as it is written, which a shell completes: whoever reads it says what is wrong with it."""
+
+    def __init__(self, name: str, completions: Callable[[str], list[CompletionItem]]) -> None:
+        self.name, self.completions = name, completions
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return self.completions(incomplete)
+
+
+FILE = CompletedText("file", lambda incomplete: [CompletionItem(incomplete, type="file")])  # or a URL
+FOLDER = CompletedText("folder", lambda incomplete: [CompletionItem(incomplete, type="dir")])
+
+
+def name_of(names: Callable[[], Sequence[str]]) -> CompletedText:
+    """A name out of a table, which is loaded only where a shell asks for completions."""
+    return CompletedText(
+        "name", lambda incomplete: [CompletionItem(n) for n in names() if n.startswith(incomplete)]
+    )
+
+
+def argument(name: str, about: About, **attributes: Any) -> Callable[[Any], Any]:
+    return click.argument(name, cls=ProgramArgument, about=about, **attributes)
+
+
+def option(*names: str, about: About, **attributes: Any) -> Callable[[Any], Any]:
+    return click.option(*names, cls=ProgramOption, about=about, **attributes)

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import argparse
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from cbdp.app.causes import causes_of, chart, linked_taps, read_lines
-from cbdp.app.cli import COMMANDS
+from cbdp.app.causes import ROWS_OF_LINKED_TAPS, causes_of, chart, linked_taps, read_lines
 from cbdp.app.judging import verdict
 from cbdp.app.reading import (
     Cause,
@@ -177,27 +174,8 @@ def as_page(parts: Sequence[Section]) -> str:
     return page("INTERNAL: how the trips are read", body, None)
 
 
-# The command
-
-
-def inspect_main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="cbdp inspect", description=COMMANDS["inspect"][1])
-    parser.add_argument("config", help="configuration file")
-    parser.add_argument(
-        "--out",
-        help="write it to this new file instead, as text or (.html) as a page; never publish it: its name must contain 'internal'",
-    )
-    options = parser.parse_args(argv)
-    from cbdp.app.causes import ROWS_OF_LINKED_TAPS, causes_of, linked_taps
-    from cbdp.app.new_file import check_new, write_new
-    from cbdp.app.reading import look, reading_of
-    from cbdp.config import read
-    from cbdp.report.markup import INTERNAL_WARNING
-
-    path = Path(options.out) if options.out else None
-    if path is not None:
-        check_new(path, internal=True)
-    reading = reading_of(read(options.config))
+def all_sections(reading: TripReading) -> list[Section]:
+    """What `cbdp inspect` shows of a configuration's trips, closed periods of a series included."""
     inspection = look(reading)
     parts = sections(reading, inspection, causes_of(reading, inspection))
     if reading.config.series is not None:
@@ -207,13 +185,7 @@ def inspect_main(argv: Sequence[str]) -> int:
             closed_periods(reading), "rows" if linked_taps(reading) is None else ROWS_OF_LINKED_TAPS
         )
         parts.append(Section("Closed periods of the series", tuple(closed)))
-    if path is None:
-        print(as_text(parts))
-        return 0
-    web = path.suffix.lower() in (".html", ".htm")
-    write_new(path, as_page(parts) if web else as_text(parts) + "\n", internal=True)
-    print(f"{INTERNAL_WARNING}\n{path}")
-    return 0
+    return parts
 
 
 __all__ = ["Cause", "TripReading", "causes_of", "look", "reading_of"]

@@ -1,116 +1,80 @@
-"""The page of the command line, from the parsers themselves."""
+"""The page of the command line, from the commands themselves."""
 
 from __future__ import annotations
 
-import argparse
-import os
-from collections.abc import Iterator, Sequence
-from importlib import import_module
-from unittest import mock
+import re
+from collections.abc import Iterator
+
+import click
 
 from building.markdown import fenced, sentence, table
-from cbdp.app.cli import COMMANDS
+from cbdp.app.cli import line_about
+from cbdp.app.commands import SECTIONS, program
 
 PAGE = "reference/command-line.md"
 HEAD = """# Command line
 
 `cbdp COMMAND --help` says the same in your terminal. What a command's [exit code](exit-codes.md) means is the same for all.
 
-This page is made from the parsers of the commands."""
+On a terminal, tables fit its width and long work shows a bar; in a pipe, a file or a log both are plain lines. A wrong word gets one line with the closest right one.
+
+## Completion { #completion }
+
+Your shell completes commands, options, files and names of parts after one of these lines, in the file that it reads when it starts:
+
+```bash
+eval "$(cbdp completion bash)"      # ~/.bashrc
+eval "$(cbdp completion zsh)"       # ~/.zshrc
+cbdp completion fish | source       # ~/.config/fish/config.fish
+```
+
+This page is made from the commands."""
 
 
-class _FoundError(Exception):
-    """Carries a command's parser out of the command, before the command does anything."""
-
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        super().__init__()
-        self.parser = parser
+def context_of(command: click.Command, parent: click.Context | None) -> click.Context:
+    """The context in which help is written; lines do not follow the width of a terminal."""
+    return click.Context(command, info_name=command.name, parent=parent, terminal_width=100)
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
-    """The parser of a command: the first one that the command asks to read its words."""
-
-    def stop(self: argparse.ArgumentParser, *_: object, **__: object) -> argparse.Namespace:
-        raise _FoundError(self)
-
-    module, _, function = COMMANDS[name][0].partition(":")
-    with mock.patch.object(argparse.ArgumentParser, "parse_args", stop):
-        try:
-            getattr(import_module(module), function)([])
-        except _FoundError as found:
-            return found.parser
-    raise LookupError(f"cbdp {name} reads no words")
-
-
-def inner(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def inner(command: click.Command) -> dict[str, click.Command]:
     """The commands of a command: `cbdp ledger create` and the like."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
+    return dict(command.commands) if isinstance(command, click.Group) else {}
 
 
-def actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """What may be given, but for help and further commands."""
-    hidden = (argparse._HelpAction, argparse._SubParsersAction)
-    return [a for a in parser._actions if not isinstance(a, hidden) and a.help != argparse.SUPPRESS]
+def row(parameter: click.Parameter, context: click.Context) -> tuple[str, str]:
+    """How an argument is written, with what it takes; and what it does, as `--help` says it."""
+    record = parameter.get_help_record(context)
+    assert record is not None
+    written, about = record
+    return ", ".join(f"`{flag}`" for flag in re.split(r" / |, (?=-)", written)), sentence(about)
 
 
-def written(action: argparse.Action) -> str:
-    """How an argument is written, with what it takes."""
-    value = (
-        ""
-        if action.nargs == 0
-        else action.metavar or (action.dest if not action.option_strings else action.dest.upper())
-    )
-    shown = " ".join(value) if isinstance(value, tuple) else value
-    if action.choices is not None and action.metavar is None:
-        shown = "{" + ",".join(map(str, action.choices)) + "}"
-    if not action.option_strings:
-        return f"`{shown}`"
-    return ", ".join(f"`{flag} {shown}`".replace(" `", "`") for flag in action.option_strings)
-
-
-def told(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
-    """What an argument does, as `--help` tells it."""
-    formatter = parser._get_formatter()
-    return sentence(formatter._expand_help(action)) if action.help else ""
-
-
-def section(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
+def section(command: click.Command, level: int, parent: click.Context | None) -> Iterator[str]:
     """A command with its arguments, and its own commands below."""
-    anchor = parser.prog.replace(" ", "-")
-    yield f"{'#' * level} `{parser.prog}` {{ #{anchor} }}"
-    if parser.description:
-        yield sentence(parser.description)
-    commands = inner(parser)
+    context = context_of(command, parent)
+    path = context.command_path
+    yield f"{'#' * level} `{path}` {{ #{path.replace(' ', '-')} }}"
+    if command.help:
+        yield sentence(line_about(command))
+    commands = inner(command)
     if not commands:
-        yield fenced(usage(parser))
-    rows = [(written(a), told(a, parser)) for a in actions(parser)]
+        yield fenced(f"{path} {' '.join(command.collect_usage_pieces(context))}")
+    rows = [row(parameter, context) for parameter in command.params if parameter.name != "version"]
     if rows:
         yield table(["argument", "what it does"], rows)
-    if parser.epilog:
-        yield parser.epilog
-    for found in commands.values():
-        yield from section(found, level + 1)
+    for each in commands.values():
+        yield from section(each, level + 1, context)
 
 
-def usage(parser: argparse.ArgumentParser) -> str:
-    """How a command is written; lines do not follow the width of a terminal."""
-    with mock.patch.dict(os.environ, {"COLUMNS": "100"}):
-        first, *more = parser.format_usage().removeprefix("usage: ").strip().splitlines()
-    return "\n".join([first, *(f"    {line.strip()}" for line in more)])
-
-
-def page(names: Sequence[str] = tuple(COMMANDS)) -> str:
-    """The page."""
-    overview = table(
-        ["command", "what it does"], [(f"[`cbdp {n}`](#cbdp-{n})", COMMANDS[n][1]) for n in names]
-    )
-    made = [HEAD, overview]
-    for name in names:
-        made += section(parser_of(name), 2)
-    return "\n\n".join(made) + "\n"
+def page() -> str:
+    """The page: what there is, by what a user wants to do, then each command."""
+    parts = [HEAD]
+    for title, names in SECTIONS.items():
+        rows = [(f"[`cbdp {n}`](#cbdp-{n})", sentence(line_about(program.commands[n]))) for n in names]
+        parts += [f"## {title}", table(["command", "what it does"], rows)]
+        for name in names:
+            parts += section(program.commands[name], 3, context_of(program, None))
+    return "\n\n".join(parts) + "\n"
 
 
 def pages() -> Iterator[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ import pytest
 
 from cbdp import __version__
 from cbdp.app import cli
+from cbdp.app.commands import SECTIONS, program
 from cbdp.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
@@ -163,34 +166,62 @@ def test_no_command_shows_help(capsys: Captured) -> None:
     """Asked for nothing, it says what there is, and what exit codes mean."""
     assert cli.main([]) == 2
     shown = capsys.readouterr().out
-    for name in cli.COMMANDS:
-        assert f"\n    {name} " in shown
+    for title, names in SECTIONS.items():
+        listed = shown.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
+        for name in names:
+            assert re.search(f"^  {name} +[A-Z]", listed, re.MULTILINE)
+    assert {name for names in SECTIONS.values() for name in names} == set(program.commands)
     assert "130: interrupted" in " ".join(shown.split())
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", program.commands)
 def test_every_command_explains_itself(name: str, capsys: Captured) -> None:
     """`cbdp COMMAND --help` is about this command."""
-    with pytest.raises(SystemExit) as left:
-        cli.main([name, "--help"])
-    assert left.value.code == 0
-    assert f"usage: cbdp {name}" in capsys.readouterr().out
+    assert cli.main([name, "--help"]) == 0
+    assert f"Usage: cbdp {name} [OPTIONS]" in capsys.readouterr().out
 
 
 def test_an_unknown_command_is_bad_usage(capsys: Captured) -> None:
-    """With the commands that there are."""
-    with pytest.raises(SystemExit) as left:
-        cli.main(["solvers"])
-    assert left.value.code == 2
-    assert "'solvers'" in capsys.readouterr().err
+    """With the one that is meant, or those that there are."""
+    assert cli.main(["xyz"]) == 2
+    said = _one_line(capsys)
+    assert "'xyz'" in said
+    assert all(name in said for name in program.commands)
+    assert cli.main(["relaese", "cbdp.toml"]) == 2
+    assert (
+        _one_line(capsys)
+        == "cbdp: there is no command 'relaese': did you mean 'release'? (see cbdp --help)\n"
+    )
+    assert cli.main(["series", "stat", "cbdp.toml"]) == 2
+    assert "did you mean 'status'? (see cbdp series --help)" in _one_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ask", "folder", "--shrp"], "there is no option '--shrp': did you mean '--sharp'? (see cbdp ask --help)"),
+        (["ask"], "missing argument 'RELEASE' (see cbdp ask --help)"),
+        (["export", "folder"], "missing option '--out' (see cbdp export --help)"),
+        (["ask", "folder", "--confidence", "high"], "invalid value for '--confidence': 'high' is not a valid float (see cbdp ask --help)"),
+        (["ask", "folder", "--format", "xml"], "invalid value for '--format': 'xml' is not one of 'text', 'csv', 'json' (see cbdp ask --help)"),
+        (["ask", "folder", "more"], "got unexpected extra argument (more) (see cbdp ask --help)"),
+        (["check", "x.toml", "--json", "--all"], "--all, --picture and --json exclude each other: give one of them (see cbdp check --help)"),
+        (["series"], "missing command (see cbdp series --help)"),
+        (["init"], "missing argument 'TRIPS...' (see cbdp init --help)"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)  # fmt: skip
+def test_bad_usage_is_one_line_and_exit_code_2(arguments: list[str], says: str, capsys: Captured) -> None:
+    """What is wrong, what is meant where that is clear, and where the right words stand."""
+    assert cli.main(arguments) == 2
+    assert _one_line(capsys) == f"cbdp: {says}\n"
 
 
 def test_formats_in_the_help_are_those_of_the_table(capsys: Captured) -> None:
     """Nobody retypes them."""
     from cbdp.config.sections import format_parts
 
-    with pytest.raises(SystemExit):
-        cli.main(["export", "--help"])
+    assert cli.main(["export", "--help"]) == 0
     assert ", ".join(format_parts().names()) in " ".join(capsys.readouterr().out.split())
 
 
@@ -209,6 +240,32 @@ def test_the_installed_command_answers() -> None:
     command = Path(sys.executable).parent / "cbdp"
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"cbdp {__version__}"
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("cbdp rel", {"release"}),
+        ("cbdp series ", {"run", "status", "page", "compare"}),
+        ("cbdp ask out --sh", {"--share-of", "--sharp"}),
+        ("cbdp parts s", {"solvers", "samplers", "sizers"}),
+        ("cbdp export out --format geo", {"geojson", "geopackage", "geoparquet"}),
+    ],
+)
+def test_a_shell_completes_commands_options_and_parts(words: str, completed: set[str]) -> None:
+    """As bash asks the program, with the variables of click's own script."""
+    command = Path(sys.executable).parent / "cbdp"
+    place = str(len(words.split()) - (not words.endswith(" ")))
+    asked = {"_CBDP_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": place}
+    done = subprocess.run([command], env=os.environ | asked, capture_output=True, text=True, check=True)
+    assert {line.partition(",")[2] for line in done.stdout.split()} == completed
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_its_script(shell: str, capsys: Captured) -> None:
+    """Which asks this program."""
+    assert cli.main(["completion", shell]) == 0
+    assert f"_CBDP_COMPLETE={shell}_complete" in capsys.readouterr().out
 
 
 def test_the_wheel_holds_the_packages_of_the_top_folders(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_errors_in_python_are_printable_too() -> None:
 
 
 def test_usage_errors_and_faults_are_printable_too(tmp_path: Path) -> None:
-    """What argparse repeats, and the traceback of a fault."""
+    """What a refusal repeats, and the traceback of a fault."""
     done = subprocess.run(
         [sys.executable, "-m", "cbdp", "ask", "x", f"--nonsense{ESCAPE}[31m", f"--password={SECRET}"],
         cwd=tmp_path, capture_output=True, text=True, check=False, env=_environment(),

@@ -11,8 +11,7 @@ from building import api, commands, configuration, manifest, parts
 from building import files as released
 
 import cbdp
-from cbdp.app.cli import COMMANDS
-from cbdp.app.commands import PART_KINDS
+from cbdp.app.commands import PART_KINDS, program
 from cbdp.config import parse
 from cbdp.config.positions import TomlFile, Where
 from cbdp.release.layout import NUMBER_COLUMNS
@@ -82,17 +81,19 @@ def held_at(value, path: list[str], star: bool) -> list:
 
 
 def test_every_command_and_option_is_on_the_page() -> None:
-    """As the parsers have them, those of commands inside commands too."""
+    """As the commands have them, those of commands inside commands too."""
     text = commands.page()
-    for name in COMMANDS:
-        pending = [commands.parser_of(name)]
-        while pending:
-            parser = pending.pop()
-            assert f"`{parser.prog}` {{ #" in text
-            flags = [flag for a in commands.actions(parser) for flag in a.option_strings]
-            section = text.partition(f"`{parser.prog}` {{ #")[2].partition("\n#")[0]
-            assert not [flag for flag in flags if f"`{flag}" not in section], parser.prog
-            pending += commands.inner(parser).values()
+    pending = [(f"cbdp {name}", command) for name, command in program.commands.items()]
+    assert len(pending) > 10
+    while pending:
+        path, command = pending.pop()
+        assert f"`{path}` {{ #" in text
+        flags = [
+            flag for p in command.params for flag in (*p.opts, *p.secondary_opts) if flag.startswith("-")
+        ]
+        section = text.partition(f"`{path}` {{ #")[2].partition("\n#")[0]
+        assert not [flag for flag in flags if f"`{flag}" not in section], path
+        pending += [(f"{path} {name}", each) for name, each in commands.inner(command).items()]
 
 
 def test_every_manifest_key_has_a_meaning() -> None:

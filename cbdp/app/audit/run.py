@@ -7,18 +7,15 @@ alone, the trips (`cbdp.app.audit.membership`).
 
 from __future__ import annotations
 
-import argparse
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cbdp.app.new_file import check_new, write_new
+from cbdp.app.new_file import check_new
 from cbdp.audit import (
     consistency,
     detection,
@@ -33,12 +30,11 @@ from cbdp.audit import (
 from cbdp.audit.exact_counts import assumed_noise
 from cbdp.audit.findings import Audit, Finding, Verdict
 from cbdp.audit.own_release import OwnRelease, open_own_release
-from cbdp.audit.page import build
 from cbdp.audit.tables import PublishedTables, from_release
 from cbdp.errors import CbdpError, InputError
 from cbdp.mechanisms import Mechanism, of
 from cbdp.privacy.measurement import Measurement
-from cbdp.progress import in_quarters, tell, watched
+from cbdp.progress import tell
 from cbdp.release.files import MANIFEST
 from cbdp.release.release import Release
 from cbdp.release.serialization import guarantee_from
@@ -350,7 +346,7 @@ def _tables(release: Release) -> Iterator[Measurement]:
             yield Measurement(name, table[shown], law.scale, elements=shown, law=law.name)
 
 
-# The command: exit code 1 if a finding contradicts the claims
+# What the command prints
 
 
 VERDICT_WORDS: dict[Verdict, str] = {"contradicts": "CONTRADICTS", "weakness": "weakness", "clear": "clear"}
@@ -361,54 +357,6 @@ VERDICT_SUMMARIES: dict[Verdict, str] = {
 }
 VERDICT_ORDER: tuple[Verdict, ...] = ("contradicts", "weakness", "clear")
 LINE_WIDTH = 108  # characters
-
-
-def audit_main(argv: Sequence[str]) -> int:
-    """`cbdp audit` with these arguments."""
-    options = _parser().parse_args(argv)
-    outputs = [Path(p) for p in (options.out, options.json) if p is not None]
-    for path in outputs:
-        _check_output_path(path, Path(options.release), sensitive=options.trips is not None)
-    if len({p.absolute() for p in outputs}) < len(outputs):
-        raise InputError(f"--out and --json both name {str(outputs[0])!r}: choose two files")
-    with watched(in_quarters(_print_line)) if sys.stderr.isatty() else nullcontext():
-        done = audit_release(
-            options.release, ledger=options.ledger, config=options.config, trips=options.trips
-        )
-    print("\n".join(lines(done)))
-    if options.json is not None:
-        write_new(Path(options.json), done.json(), internal=done.sensitive)
-    if options.out is not None:
-        write_new(Path(options.out), build(done), internal=done.sensitive)
-        print(f"open {options.out}")
-    return int(done.verdict == "contradicts")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="cbdp audit",
-        description="Attack a release before others do. Exit code 1: a finding contradicts what the release claims.",
-    )
-    parser.add_argument("release", help=f"folder of a release, or of tables that its {DESCRIPTION} describes")
-    parser.add_argument("--ledger", metavar="FILE", help="also check that the release was charged")
-    parser.add_argument(
-        "--config", metavar="CONFIG", help="the configuration it was made from: checks its ledger and request"
-    )
-    parser.add_argument(
-        "--trips",
-        nargs="?",
-        const=True,
-        metavar="FILE",
-        help="curator only: test the noise against the real trips: those of --config, or of a file or a configuration; "
-        "never publish the result, and write 'internal' into the names of its files",
-    )
-    parser.add_argument("--out", metavar="HTML", help="also write the reviewer's page")
-    parser.add_argument("--json", metavar="JSON", help="also write the findings as JSON")
-    return parser
-
-
-def _print_line(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def lines(done: Audit) -> Iterator[str]:
@@ -434,7 +382,7 @@ def _counts_text(done: Audit) -> str:
     return f"contradictions: {bad}, weaknesses: {weak}, checks that found nothing: {clear}"
 
 
-def _check_output_path(path: Path, release: Path, *, sensitive: bool) -> None:
+def check_output_path(path: Path, release: Path, *, sensitive: bool) -> None:
     """Before anything is read: a place that is free, in a folder that exists, and not where the public files lie."""
     folder = path.absolute().parent.resolve()  # `..` is a way out of the release, not a place in it
     if release.is_dir() and release.resolve() in [folder, *folder.parents]:

@@ -6,18 +6,14 @@ tuned to the very riders it is judged by. Whatever was computed from real trips 
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cbdp.app.fleet.riders import (
-    BUILT_IN,
-    PERIOD_SECONDS,
     CountedTrips,
     FleetRules,
     demand_of,
@@ -36,8 +32,7 @@ from cbdp.report.markup import INTERNAL_WARNING
 from cbdp.text import aligned
 from cbdp.transit import DISPATCHERS, plugins
 from cbdp.transit import page as pages
-from cbdp.transit.city import KM, KM_PER_UNIT, City, Driving
-from cbdp.transit.city_sources import URBAN_DRIVING
+from cbdp.transit.city import City
 from cbdp.transit.conformance import check_plugin, conforms
 from cbdp.transit.demand import Legs, legs_of, spread
 from cbdp.transit.fleet_sizing import SearchSizer, Sizing
@@ -263,95 +258,6 @@ def service_table(city: City, service: Service) -> list[str]:
     return aligned([["zone", *SERVICE_LABELS.values()], *rows], right=range(1, len(SERVICE_LABELS) + 1))
 
 
-# The command line
-
-
-FLEET_COMMANDS = {
-    "city": "a table of stops (CSV: stop, lat and lon or x and y, and optionally zone and hub), a GTFS folder or zip, or "
-    f"{BUILT_IN} (default: the stops of the release, with its zones; a hub in the middle of each, and a bus every 10 minutes "
-    "between them)",
-    "lines": "bus lines of a city from CSV: line, stop, headway",
-    "times": "travel times of a city from CSV: from, to, seconds",
-    "zones": "zones of a GTFS feed's stops: CSV with stop, zone, and optionally hub",
-    "units": f"of x and y in a table of stops: {' or '.join(KM_PER_UNIT)} (default: {KM})",
-    "hours": "part of the day, for example 08:00-10:00",
-}
-NUMBERS = {
-    "speed": f"of shuttles, in km/h (default: {URBAN_DRIVING.speed:g}; the built-in city: {Driving().speed:g})",
-    "detour": f"length of a way, as a multiple of the straight line (default: {URBAN_DRIVING.detour:g}; the built-in city: "
-    f"{Driving().detour:g})",
-}
-PLUGINS = {
-    "sizer": "plug-in that sizes the fleet: {}, package.module:attribute or command:…",
-    "dispatcher": "plug-in that assigns riders to shuttles: {}, package.module:attribute or command:…",
-    "modes": "plug-in that says how each trip is served: {} or package.module:attribute",
-}
-
-
-def main(argv: Sequence[str]) -> int:
-    """`cbdp fleet` with these arguments."""
-    options = _parser().parse_args(argv)
-    return int(options.run(options))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="cbdp fleet", description="Shuttle fleets: do they work for the real riders?"
-    )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    one = commands.add_parser("size", help="size a fleet on a release, run it, print its service")
-    one.add_argument("source", help="folder of a release, or a configuration (reads real trips: internal)")
-    one.set_defaults(run=lambda o: size(o.source, _rules(o), page=o.page))
-    two = commands.add_parser("compare", help="a release's fleet on the real trips: the paper's Table 1 row")
-    two.add_argument("release", help="folder of a release")
-    two.add_argument(
-        "--trips", required=True, metavar="CONFIG", help="the real trips: a configuration, Parquet or CSV"
-    )
-    two.set_defaults(run=lambda o: compare(o.release, o.trips, _rules(o), page=o.page))
-    for command in (one, two):
-        _add_rules(command)
-    check = commands.add_parser("check-plugin", help="does a plug-in keep the rules? exit code 1 if not")
-    check.add_argument("kind", choices=sorted(plugins.PLUGIN_TABLES))
-    check.add_argument("name", help="its name, package.module:attribute, or command:…")
-    check.add_argument("--seconds", type=float, default=60.0, help="limit for each answer (default: 60)")
-    check.set_defaults(run=lambda o: print_checks(o.kind, o.name, seconds=o.seconds))
-    return parser
-
-
-def _add_rules(parser: argparse.ArgumentParser) -> None:
-    default = FleetRules()
-    for name, words in FLEET_COMMANDS.items():
-        parser.add_argument(f"--{name}", default=getattr(default, name), help=words)
-    for name, words in PLUGINS.items():
-        parser.add_argument(f"--{name}", help=words.format(", ".join(plugins.PLUGIN_TABLES[name].names())))
-    for name, words in NUMBERS.items():
-        parser.add_argument(f"--{name}", type=float, help=words)
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="DIMENSION=VALUE", help="trips of one day, day type …"
-    )
-    parser.add_argument(
-        "--limit",
-        type=int,
-        default=default.limit,
-        help=f"longest mean wait, in seconds (default: {default.limit})",
-    )
-    parser.add_argument(
-        "--period",
-        type=int,
-        default=PERIOD_SECONDS,
-        help=f"length in seconds of the parts of the day that keep the limit (default: {PERIOD_SECONDS}; 0: only the day as a whole)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="seed for the seconds at which trips begin (default: 0)"
-    )
-    parser.add_argument("--page", metavar="HTML", help="also write a picture of the service")
-
-
-def _rules(options: argparse.Namespace) -> FleetRules:
-    settings: dict[str, Any] = {name: getattr(options, name) for name in FleetRules.__dataclass_fields__}
-    return FleetRules(**settings)
-
-
 def print_checks(kind: str, name: str, *, seconds: float = 60.0) -> int:
     """Print every check of the conformance kit; 1 if any failed."""
     see_working_folder(name)
@@ -361,6 +267,3 @@ def print_checks(kind: str, name: str, *, seconds: float = 60.0) -> int:
     passed = conforms(checks)
     print(f"{name} {'conforms' if passed else 'does NOT conform'}: {kind}, {len(checks)} checks")
     return 0 if passed else 1
-
-
-__all__ = ["main"]

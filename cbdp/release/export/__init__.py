@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cbdp.errors import InputError
 from cbdp.parts import Parts, instance_of
 from cbdp.release.export.base import Format, new_target
 from cbdp.release.release import Release
@@ -55,6 +56,17 @@ def export(release: Release | str | Path, path: str | Path, format: Any, **optio
     with new_target(target) as work:
         chosen.write(release, work, **options)
     return target
+
+
+def ending_format(out: str) -> str:
+    """The format that the ending of a file's name says."""
+    endings = {FORMATS.get(name).ending: name for name in FORMATS.table if FORMATS.get(name).ending}
+    ending = max((e for e in endings if out.lower().endswith(e)), key=len, default=None)
+    if ending is None:
+        raise InputError(
+            f"--out {out}: its ending names no format (known are {', '.join(endings)}): say which with --format"
+        )
+    return endings[ending]
 
 
 __all__ = ["FORMATS", "Format", "export"]
