@@ -6,8 +6,8 @@ Data: weekday, weekend (the synthetic city), metro (generated, 60 % full), poole
 night (generated networks of other shapes), days (weekday, Saturday and Sunday apart), persons (a person's day is protected), and day 1, day 2,
 day 3: every run of these takes a day of the bike trips drawn afresh, unless --days-seed repeats a draw. Results are kept
 (benchmarks/results) for the version of the code that made them; --keep also takes those of earlier versions, of mechanisms that
-are not ours, after repeating one run of each. The page is DIR/accuracy.md, where text around the marks stays; every table is in
-DIR/accuracy-tables.md.
+are not ours, after repeating one run of each. The page is DIR/accuracy.md, where text around the marks stays; every number is in
+DIR/accuracy.csv, and what is made of them in DIR/accuracy/*.csv.
 """
 
 from __future__ import annotations
@@ -23,10 +23,20 @@ import numpy as np
 
 from benchmarks.elsewhere import NOWHERE
 from benchmarks.harness import command
-from benchmarks.harness.comparison import OURS, Found, checked, overview, picture, sentences, tables
+from benchmarks.harness.beside import tables_beside
+from benchmarks.harness.comparison import (
+    BALANCED,
+    LEAVES,
+    OURS,
+    Found,
+    beside_the_best,
+    checked,
+    picture,
+    sentences,
+)
 from benchmarks.harness.data import BIKES, BUSIEST, DAYS, PERSONS, POOLED, bike_days, bike_name, dense_name
 from benchmarks.harness.keep import told
-from benchmarks.harness.page import Block, Heading, Text, as_markdown, machine, versions
+from benchmarks.harness.page import Block, Text, as_markdown, machine, versions
 from benchmarks.harness.registry import MECHANISMS, Setup, code_version, prepare
 from benchmarks.harness.specs import ERRORS, Spec
 from benchmarks.harness.store import Row
@@ -156,23 +166,23 @@ def write(
     first: list[Block] = [*picture(found, out), *([Text(said)] if said else [])]
     short = [
         *first,
+        Text(
+            f"Error per trip type before rounding, in trips: {LEAVES} · {BALANCED} · the best other mechanism."
+        ),
+        beside_the_best(found),
         *head(asked, rows, kept, options),
-        *verdicts[:HEAD],
-        *overview(found),
-        *verdicts[HEAD:],
+        *verdicts,
         *command.mechanisms_table(found.mechanisms),
         *command.what_is_missing(summarise(found.rows), absent),
     ]
     out.mkdir(parents=True, exist_ok=True)
     page = out / f"{NAME}.md"
-    text = between(page.read_text("utf-8") if page.exists() else None, as_markdown(short, out))
+    made = tables_beside(as_markdown(short, out), page)
+    text = between(page.read_text("utf-8") if page.exists() else None, made)
     page.write_text(text, encoding="utf-8")
-    title = Heading("Accuracy, table by table", 1)
-    whole = [title, *first, *head(asked, rows, kept, options), *tables(found)]
-    (out / f"{NAME}-tables.md").write_text(as_markdown(whole, out), encoding="utf-8")
     (out / f"{NAME}.csv").write_text(csv_text(summarise(rows)), encoding="utf-8")
     print(as_markdown(verdicts[:HEAD], out), end="")
-    print(f"{page}, {NAME}-tables.md and {NAME}.csv are written", file=sys.stderr)
+    print(f"{page} and {NAME}.csv are written", file=sys.stderr)
 
 
 def between(page: str | None, made: str) -> str:

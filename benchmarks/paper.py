@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.harness import command
+from benchmarks.harness.beside import tables_beside
 from benchmarks.harness.keep import told
 from benchmarks.harness.page import Block, Heading, Picture, Text, as_html, as_markdown, machine, versions
 from benchmarks.harness.registry import DATA, MECHANISMS, Setup, code_version, prepare
@@ -101,7 +102,8 @@ def write(
     blocks = [Heading(TITLE, 1), *first, *head(results, options, earlier), *rest, *tail(results, absent)]
     out = results.out
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{PAGE}.md").write_text(as_markdown(blocks, out), encoding="utf-8")
+    page = out / f"{PAGE}.md"
+    page.write_text(tables_beside(as_markdown(blocks, out), page), encoding="utf-8")
     (out / f"{PAGE}.html").write_text(as_html(blocks, TITLE), encoding="utf-8")
     (out / f"{PAGE}.csv").write_text(csv_text(results.found), encoding="utf-8")
     print(f"{out / PAGE}.md, .html and .csv are written", file=sys.stderr)

@@ -127,44 +127,22 @@ def _paired(other: str, mine: Sequence[float], theirs: Sequence[float]) -> Ratio
     return Ratio(other, ratio, float(spread))
 
 
-# Tables of errors
+# The table of errors
 
 
-def tables(found: Found) -> Iterator[Block]:
-    """For each data set and ε, the errors by table before and after rounding."""
+def beside_the_best(found: Found) -> Table:
+    """The error per trip type before rounding: ours, and that of the best other mechanism with its name."""
+    metric = f"{BEFORE}/{SINGLETON}"
+    rows = []
     for data in found.data:
-        yield Heading(data)
+        cells = []
         for epsilon in found.epsilons:
-            for kind in (BEFORE, AFTER):
-                yield errors(found, data, epsilon, kind)
-
-
-def errors(found: Found, data: str, epsilon: str, kind: str) -> Table:
-    more = {"false": "false types", "covered": "trips covered", "wall": "seconds"} if kind == AFTER else {}
-    heading = {f"{kind}/{level}": level for level in LEVELS} | more
-    rows = [
-        [name, *(cell(s, m, median=m == "wall", error=m != "wall") for m in heading), str(s.runs)]
-        for name in found.mechanisms
-        if (s := found.at(data, name, epsilon))
-    ]
-    return Table([f"ε = {epsilon}, {SAID[kind]}", *heading.values(), "runs"], rows)
-
-
-def overview(found: Found) -> Iterator[Block]:
-    """The error per type of every mechanism on every data set."""
-    said = " / ".join(found.epsilons)
-    for kind in (BEFORE, AFTER):
-        rows = [
-            [name, *(" / ".join(_short(found, d, name, e, kind) for e in found.epsilons) for d in found.data)]
-            for name in found.mechanisms
-            if any(found.at(d, name, e) for d, e in found.cases)
-        ]
-        yield Text(f"Error per trip type {SAID[kind]}, ε = {said}:")
-        yield Table(["mechanism", *found.data], rows)
-
-
-def _short(found: Found, data: str, name: str, epsilon: str, kind: str) -> str:
-    return cell(found.at(data, name, epsilon), f"{kind}/{SINGLETON}")
+            own = [cell(found.at(data, name, epsilon), metric) for name in (LEAVES, BALANCED)]
+            others = {m: value(found.at(data, m, epsilon), metric) for m in found.mechanisms if m not in OURS}
+            best = min((m for m in others if not math.isnan(others[m])), key=others.__getitem__, default=None)
+            cells.append(" · ".join([*own, f"{figure(others[best])} ({best})" if best else NONE]))
+        rows.append([data, *cells])
+    return Table(["data", *(f"ε = {e}" for e in found.epsilons)], rows)
 
 
 DRAWN = ("Lap", "H5", O5, "TopDown 80 % leaves", "mbi 80 % leaves", LEAVES, BALANCED)
@@ -214,9 +192,9 @@ class Tally:
         self.worst = max(self.worst, ratio.ratio)
         return f"{ratio.text} {told}"
 
-    def line(self) -> str:
-        close = f", {self.near} more within two standard errors" if self.near else ""
-        return f"- {self.claim}: {self.held} of {self.rows}{close}; worst {figure(self.worst)}"
+    def line(self) -> list[str]:
+        """Its row in the table of what holds."""
+        return [self.claim, str(self.held), str(self.near), str(self.rows), figure(self.worst)]
 
 
 def checked(found: Found, sparse: Sequence[str]) -> tuple[list[Tally], list[Block]]:
@@ -228,11 +206,14 @@ def checked(found: Found, sparse: Sequence[str]) -> tuple[list[Tally], list[Bloc
         blocks += [b for made in (leaves(found, kind, tallies), fitted(found, kind, tallies)) for b in made]
     blocks += rounded(found, sparse, tallies)
     blocks += measured(found, tallies)
-    lines = "\n".join(t.line() for t in tallies if t.rows)
+    lines = [t.line() for t in tallies if t.rows]
+    header = ["limit", "rows that keep it", "more within two standard errors", "rows", "worst"]
     head: list[Block] = [
         Heading("What holds"),
-        Text("Rows (data × ε) that keep each limit; `near`: within two standard errors of it."),
-        Text(lines or "- none of ours was run"),
+        Text(
+            "Rows (data × ε) that keep each limit; in the tables `near` is within two standard errors of it."
+        ),
+        Table(header, lines) if lines else Text("- none of ours was run"),
     ]
     return tallies, [*head, *blocks]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness.beside import tables_beside
 from benchmarks.harness.figures import DPI, HEIGHT, WIDTH, plotting, style
 from benchmarks.harness.page import Block, Heading, Picture, Text, as_markdown, machine, versions
 from benchmarks.harness.tables import Table
@@ -69,7 +70,8 @@ def write(found: Found, trees: Mapping[str, Demand], command: str, out: Path) ->
     out.mkdir(parents=True, exist_ok=True)
     drawn = draw(found, out / "figures" / f"{NAME}.png")
     page = out / f"{NAME}.md"
-    page.write_text(as_markdown(blocks(found, trees, command, drawn), out), encoding="utf-8")
+    text = as_markdown(blocks(found, trees, command, drawn), out)
+    page.write_text(tables_beside(text, page), encoding="utf-8")
     return page
 
 

@@ -1,10 +1,11 @@
-"""Tables in a page of prose: each stands between two marks, and is written anew where it stands."""
+"""Tables in a page of prose: each stands between two marks, as a link to its CSV file, and is written anew where it stands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.harness.beside import tables_beside
 from cbdp.errors import InputError
 
 BEGIN, END = "<!-- transit: {} -->", "<!-- end -->"
@@ -31,4 +32,5 @@ def fill(path: Path, tables: Mapping[str, str]) -> None:
     """Write tables into a page."""
     if not path.is_file():
         raise InputError(f"{str(path)!r} is not there: give the path of the page")
-    path.write_text(filled(path.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    text = filled(path.read_text(encoding="utf-8"), tables)
+    path.write_text(tables_beside(text, path), encoding="utf-8")

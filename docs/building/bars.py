@@ -2,18 +2,20 @@
 
     <!-- bars: {"table": 1, "rows": {"bus": "buses", "train": "trains"}, "columns": ["before", "after"], "title": "…"} -->
 
-So a chart cannot differ from the table. `table` counts from 1 over the tables of the page. `rows` says how rows are labelled; a row is named by its
+So a chart cannot differ from the table. `table` counts from 1 over the tables of the page; `file` names a CSV file beside the page instead. `rows` says how rows are labelled; a row is named by its
 first column, or by the first `key` columns with " · " between.
 """
 
 from __future__ import annotations
 
+import csv
 import html
 import json
 import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 MARK = re.compile(r"^<!-- bars: (\{.*\}) -->$", re.MULTILINE)
@@ -33,10 +35,22 @@ class Chart:
     log: bool = False
 
 
-def drawn(text: str) -> str:
-    """A page with charts where it has marks."""
-    tables = [_read(found.group(0)) for found in TABLE.finditer(text)]
-    return MARK.sub(lambda mark: svg(chart(json.loads(mark.group(1)), tables)), text)
+def drawn(text: str, folder: Path = Path()) -> str:
+    """A page in a folder, with charts where it has marks."""
+    tables = [_read(match.group(0)) for match in TABLE.finditer(text)]
+
+    def picture(mark: re.Match[str]) -> str:
+        asked = json.loads(mark.group(1))
+        return svg(
+            chart(asked, _file(folder / asked["file"]) if "file" in asked else tables[asked["table"] - 1])
+        )
+
+    return MARK.sub(picture, text)
+
+
+def _file(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as rows:
+        return list(csv.reader(rows))
 
 
 def _read(table: str) -> list[list[str]]:
@@ -54,14 +68,14 @@ def number(cell: str) -> float:
     return float(found.group(0).replace(",", "")) if found else math.nan
 
 
-def chart(asked: dict[str, Any], tables: Sequence[Sequence[Sequence[str]]]) -> Chart:
-    """The chart that a mark asks for; a name that no table has stops the build."""
-    head, *body = tables[asked["table"] - 1]
+def chart(asked: dict[str, Any], table: Sequence[Sequence[str]]) -> Chart:
+    """The chart that a mark asks for; a name that its table does not have stops the build."""
+    head, *body = table
     known = {" · ".join(row[: asked.get("key", 1)]): row for row in body}
     columns, rows = asked["columns"], asked["rows"]
     missing = [name for name in columns if name not in head] + [name for name in rows if name not in known]
     if missing:
-        raise LookupError(f"table {asked['table']} has no {missing}: mend the mark {asked}")
+        raise LookupError(f"the table has no {missing}: mend the mark {asked}")
     places = [head.index(c) for c in columns]
     made = tuple((label, tuple(number(known[r][p]) for p in places)) for r, label in rows.items())
     shown = tuple(asked.get("names", columns))

@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds: pages from the code, the order of pages, folded tables."""
+"""What MkDocs calls while it builds: pages from the code, the order of pages, drawings and charts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mkdocs.config.defaults import MkDocsConfig  # noqa: E402
 from mkdocs.structure.files import File, Files  # noqa: E402
 from mkdocs.structure.pages import Page  # noqa: E402
 
-from building import api, bars, collapse, commands, configuration, files, glossary, manifest, parts  # noqa: E402
+from building import api, bars, commands, configuration, files, glossary, manifest, parts  # noqa: E402
 
 PROJECT = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md", "security": "SECURITY.md"}
 
@@ -84,7 +84,8 @@ def inlined(markdown: str, page: Path) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Put drawings in, draw charts of tables, and fold long tables of results."""
+    """Put drawings in, and draw charts of tables."""
     source = page.file.abs_src_path
-    drawn = bars.drawn(inlined(markdown, Path(source)) if source else markdown)
-    return collapse.folded(drawn) if page.file.src_uri.startswith("results/") else drawn
+    return (
+        bars.drawn(inlined(markdown, Path(source)), Path(source).parent) if source else bars.drawn(markdown)
+    )

@@ -239,10 +239,10 @@ def test_page_keeps_what_is_still_true(
     page = (out / "accuracy.md").read_text()
     assert page.startswith("# Mine\n")
     assert page.endswith("\n\nEnd.\n")
-    assert "| metro, 60 % full, ε = 1 | 1.00 ± 0.00 | 2.00 ± 0.00 | Two | 0.5 ± 0 yes |" in page.replace(
-        " – |", ""
-    ).replace("  ", " ")
-    assert "at most 1.02 × the best other's: 1 of 1; worst 0.500" in capsys.readouterr().out
+    assert "| metro, 60 % full | 1.00 · – · 2.00 (Two) |" in page
+    ratios = (out / "accuracy" / "ratios-to-the-best-other-mechanism-before-rounding.csv").read_text()
+    assert '"metro, 60 % full, ε = 1",1.00 ± 0.00,2.00 ± 0.00,Two,0.5 ± 0 yes,' in ratios
+    assert "at most 1.02 × the best other's | 1 | 0 | 1 | 0.500 |" in capsys.readouterr().out
     three.write_text("0.5")
     monkeypatch.setattr(registry, "code_version", lambda: "changed")
     monkeypatch.setattr(keep, "code_version", lambda: "changed")
