@@ -58,7 +58,8 @@ def cells(table: str) -> list[list[str]]:
     """
     lines = [line.strip().strip("|") for line in table.strip().splitlines()]
     rows = [
-        [re.sub(r"\*\*|`|(?<=\d),(?=\d{3}\b)", "", cell).strip() for cell in line.split("|")] for line in lines
+        [re.sub(r"\*\*|`|(?<=\d),(?=\d{3}\b)", "", cell).strip() for cell in line.split("|")]
+        for line in lines
     ]
     return [rows[0], *rows[2:]]
 
