@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.arrays import Bytes, Ints
+from cbdp.compiling import kernel
 from cbdp.counting.clock import FIRST_DATE, LAST_DATE
 from cbdp.errors import InputError
 
@@ -169,7 +169,7 @@ def plain_stamps(texts: Any) -> Any:
     return pa.array(micros, mask=other)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _read_stamps(source: Bytes, ends: NDArray[np.int32], micros: Ints, other: NDArray[np.bool_]) -> None:
     for row in range(len(micros)):
         micros[row], at = 0, ends[row]
@@ -200,7 +200,7 @@ def _read_stamps(source: Bytes, ends: NDArray[np.int32], micros: Ints, other: ND
             micros[row] = ((days * 24 + hour) * 3600 + minute * 60 + second) * 10**6
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _has_stamp_shape(source: Bytes, at: int) -> bool:
     """Whether all is where it belongs in "2026-01-31 08:14:00"."""
     for place in range(STAMP_BYTES):
@@ -218,12 +218,12 @@ def _has_stamp_shape(source: Bytes, at: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _two_digits(source: Bytes, at: int) -> int:
     return 10 * (int(source[at]) - 48) + int(source[at + 1]) - 48
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _split_records(
     source: Bytes, final: bool, mark: int, output_of: Ints, limit: int, ends: NDArray[np.int32], out: Bytes
 ) -> tuple[int, int, int, bool]:
@@ -257,7 +257,7 @@ def _split_records(
     return rows, position, records, False
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _scan_record(
     source: Bytes, start: int, final: bool, mark: int, output_of: Ints, limit: int, filled: Ints, out: Bytes
 ) -> tuple[int, int]:
@@ -305,7 +305,7 @@ def _scan_record(
         position += 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _scan_quoted(
     source: Bytes, size: int, position: int, column: int, filled: Ints, out: Bytes
 ) -> tuple[int, bool]:

@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Floats, Ints
+from cbdp.compiling import inlined, kernel
 from cbdp.features import SINGLETON, FeatureDag
 
 # The leaves of each cell that go up first, by a bounded heap in each cell: one pass, without sorting all leaves (as `heapq.nlargest`).
@@ -51,7 +51,7 @@ def largest_fractions(cell: NDArray[Any], part: Ints, free: Bools, quota: Ints) 
     return LargestFractions(_heap_by_cell(cell, part, free, start, room), start, room > quota)
 
 
-@njit(cache=True)
+@kernel
 def _heap_by_cell(cell, part, free, start, room):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By cell a heap of at most `room` leaves, the smallest fraction on top."""
     leaf = np.empty(room.sum(), dtype=np.int64)
@@ -69,12 +69,12 @@ def _heap_by_cell(cell, part, free, start, room):  # type: ignore[no-untyped-def
     return leaf
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _comes_later(a, b, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return part[a] < part[b] or (part[a] == part[b] and a > b)
 
 
-@njit(cache=True)
+@kernel
 def _push(heap, size, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """One leaf more in a heap of this size (`heapq.heappush`)."""
     at = size
@@ -84,7 +84,7 @@ def _push(heap, size, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001,
     heap[at] = u
 
 
-@njit(cache=True)
+@kernel
 def _replace_top(heap, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """A leaf in the place of the one on top of a full heap (`heapq.heapreplace`)."""
     at = 0
@@ -175,7 +175,7 @@ def group_sums(group: NDArray[Any], numbers: NDArray[Any], groups: int | None = 
     return total
 
 
-@njit(cache=True)
+@kernel
 def _add_by_group(total, group, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for u in range(len(group)):
         total[group[u]] += numbers[u]
@@ -194,7 +194,7 @@ def _cells_and_elements(features: FeatureDag, index: Ints) -> tuple[NDArray[Any]
     return cell, {name: numbers.astype(np.int64) for name, numbers in element.items()}
 
 
-@njit(cache=True)
+@kernel
 def _numbered_by_first_use(cell, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Cells numbered in the order of their first leaves, and which these are (`pandas.factorize`)."""
     number, many = np.full(cells, -1, dtype=np.int32), 0
@@ -209,7 +209,7 @@ def _numbered_by_first_use(cell, cells):  # type: ignore[no-untyped-def]  # noqa
     return renumbered, used[:many].copy()
 
 
-@njit(cache=True)
+@kernel
 def _fixed_point(value, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Values in fixed point: whole numbers, and parts of a unit."""
     base, part = np.empty(len(value), dtype=np.int64), np.empty(len(value), dtype=np.int64)
@@ -236,7 +236,7 @@ def _consistent_ranges(
     return relative, [IntegerRange(low, free) for low, free, _ in snapped]
 
 
-@njit(cache=True)
+@kernel
 def _integer_range(base, part, unit, tolerance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The range of each base + part/unit, and by how many parts snapping moved bounds in all."""
     low, free, moved = np.empty(len(base), dtype=np.int64), np.empty(len(base), dtype=np.bool_), 0

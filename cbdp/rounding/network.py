@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cbdp.arrays import Bools, Ints
+from cbdp.compiling import kernel
 from cbdp.errors import SolverError
 from cbdp.progress import tell
 from cbdp.rounding.bounds import CellProblem
@@ -160,7 +160,7 @@ def _set_counts(network: Network, up: Bools) -> Ints:
     return number
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _build_tree(
     real: int, tail: Ints, price: Ints,
     parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints, before: Ints,
@@ -172,7 +172,7 @@ def _build_tree(
     _update_subtree(np.int64(0), real, tail, price, parent, pred, depth, fault, potential, child, after)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _attach(u: int, p: int, child: Ints, after: Ints, before: Ints) -> None:
     after[u], before[u] = child[p], -1
     if child[p] >= 0:
@@ -180,7 +180,7 @@ def _attach(u: int, p: int, child: Ints, after: Ints, before: Ints) -> None:
     child[p] = u
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _detach(u: int, p: int, child: Ints, after: Ints, before: Ints) -> None:
     if before[u] >= 0:
         after[before[u]] = after[u]
@@ -190,7 +190,7 @@ def _detach(u: int, p: int, child: Ints, after: Ints, before: Ints) -> None:
         before[after[u]] = before[u]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _update_subtree(
     top: int, real: int, tail: Ints, price: Ints,
     parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints,
@@ -215,7 +215,7 @@ def _update_subtree(
         u = after[u]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _entering_arc(
     real: int, tail: Ints, head: Ints, price: Ints, state: Any, fault: Ints, potential: Ints, where: Ints, block: int
 ) -> int:  # fmt: skip
@@ -238,7 +238,7 @@ def _entering_arc(
     return best
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _common_ancestor(one: int, other: int, parent: Ints, depth: Ints) -> int:
     """The apex of the cycle that an arc between these nodes closes."""
     while one != other:
@@ -249,7 +249,7 @@ def _common_ancestor(one: int, other: int, parent: Ints, depth: Ints) -> int:
     return one
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _leaving_arc(
     first: int, second: int, join: int, room: int, tail: Ints, capacity: Ints, flow: Ints, parent: Ints, pred: Ints
 ) -> tuple[int, int, int]:  # fmt: skip
@@ -272,7 +272,7 @@ def _leaving_arc(
     return room, out, side
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _augment(u: int, join: int, room: int, tail: Ints, flow: Ints, parent: Ints, pred: Ints) -> None:
     """So much more flow from here up to the apex of the cycle; negative is the other way."""
     while u != join:
@@ -281,7 +281,7 @@ def _augment(u: int, join: int, room: int, tail: Ints, flow: Ints, parent: Ints,
         u = parent[u]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _pivots(
     real: int, tail: Ints, head: Ints, price: Ints, capacity: Ints, flow: Ints, state: Any,
     parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints, before: Ints,

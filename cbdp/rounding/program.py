@@ -14,10 +14,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Floats, Ints
+from cbdp.compiling import kernel
 from cbdp.progress import tell
 from cbdp.rounding.bounds import CellProblem
 from cbdp.rounding.network import min_cost_flow, network_of
@@ -234,7 +234,7 @@ def _cells_by_set(problem: CellProblem) -> tuple[Ints, Ints]:
     return order, np.concatenate([[0], np.cumsum(problem.size)])
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _coordinate_ascent(
     cost: Floats, price: Floats, order: Ints, start: Ints, low: Ints, high: Ints, temperature: float
 ) -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from cbdp.arrays import Bools, Ints
+from cbdp.compiling import kernel
 from cbdp.progress import tell
 from cbdp.rounding.bounds import CellProblem
 from cbdp.rounding.network import Flow, Network
@@ -115,7 +115,7 @@ def _group_starts(group: Ints, groups: int) -> Ints:
     return np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int64)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _newly_violated(c: int, but: int, turned: Any, count: Ints, closed: Bools, sets: Any) -> int:
     """How many soft sets, but one, leave their bounds when a cell flips; 9 if a closed one does."""
     member, loose, _, low, high = sets
@@ -129,7 +129,7 @@ def _newly_violated(c: int, but: int, turned: Any, count: Ints, closed: Bools, s
     return broken
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _flip(c: int, turned: Any, count: Ints, sets: Any) -> int:
     """Flips a cell in the soft sets' counts; by how much their violation rises."""
     member, loose, _, low, high = sets
@@ -146,7 +146,7 @@ def _flip(c: int, turned: Any, count: Ints, sets: Any) -> int:
     return worse
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _count_flip(c: int, turned: Any, count: Ints, sets: Any) -> None:
     """Counts a flipped cell in the network's sets too."""
     member, _, in_network, _, _ = sets
@@ -154,7 +154,7 @@ def _count_flip(c: int, turned: Any, count: Ints, sets: Any) -> None:
         count[member[r, c]] += 1 if turned[c] else -1
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _extend_search(
     x: int, last: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, search: Any
 ) -> int:  # fmt: skip
@@ -198,7 +198,7 @@ def _extend_search(
     return last
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _find_cycle(
     start: int, goal: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, search: Any
 ) -> int:  # fmt: skip
@@ -225,7 +225,7 @@ def _find_cycle(
     return work
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _repair_set(
     s: int, turned: Any, count: Ints, closed: Bools, limit: int, work: int,
     sets: Any, by_set: Any, ends: Any, by_end: Any, trees: Any, search: Any,

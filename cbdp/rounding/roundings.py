@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from cbdp.arrays import Floats, Ints
+from cbdp.compiling import kernel
 from cbdp.features import FeatureDag
 from cbdp.rounding import BudgetName, Rounding
 
@@ -96,7 +96,7 @@ def concentrate(
     return index[kept], concentrated[kept]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def _concentrate_cells(value: Floats, ends: Ints, price: float, one_trip: float) -> Floats:
     """Cells end to end, in each the largest first; every number k of types is compared, in one pass."""
     concentrated = np.zeros(len(value))

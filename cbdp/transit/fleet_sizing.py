@@ -27,10 +27,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
+from cbdp.compiling import kernel
 from cbdp.errors import InputError
 from cbdp.transit.city import City
 from cbdp.transit.demand import Legs, arrivals
@@ -427,7 +427,7 @@ def maximum_matching(start: Ints, to: NDArray[np.int32], right: int) -> Ints:
 # A leg may follow one that is released at the same second only if it comes later in the order: so there are no cycles.
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _count_pairs(hop: Any, origin: Any, destination: Any, release: Any, free: Any, wait: Any) -> Any:
     count = np.zeros(len(origin), np.int64)
     for i in range(len(origin)):
@@ -437,7 +437,7 @@ def _count_pairs(hop: Any, origin: Any, destination: Any, release: Any, free: An
     return count
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _fill_pairs(
     hop: Any, origin: Any, destination: Any, release: Any, free: Any, wait: Any, start: Any, to: Any
 ) -> Any:
@@ -449,7 +449,7 @@ def _fill_pairs(
                 k += 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _hopcroft_karp(  # noqa: PLR0915 - two searches over the same arrays
     start: Any, to: Any, right: Any
 ) -> Any:

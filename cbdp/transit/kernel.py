@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from cbdp.compiling import kernel
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def union_lengths(shuttle: Any, begin: Any, end: Any, selected: Any) -> Any:
     """The length of the union of intervals of each shuttle, added up; intervals are sorted by shuttle and beginning."""
     total, current, until = 0, -1, 0
@@ -27,7 +28,7 @@ def union_lengths(shuttle: Any, begin: Any, end: Any, selected: Any) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _heap_push(heap: Any, size: Any, key: Any) -> Any:
     i = size
     while i > 0:
@@ -40,7 +41,7 @@ def _heap_push(heap: Any, size: Any, key: Any) -> Any:
     return size + 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _heap_pop(heap: Any, size: Any) -> Any:
     top, size = heap[0], size - 1
     key, i = heap[size], 0
@@ -58,7 +59,7 @@ def _heap_pop(heap: Any, size: Any) -> Any:
     return top, size
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _bus_arrival(timetable: Any, path: Any, now: Any) -> Any:
     if path < 0:
         return now
@@ -68,7 +69,7 @@ def _bus_arrival(timetable: Any, path: Any, now: Any) -> Any:
     return now
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def cheapest_insertion(  # noqa: PLR0915 - split, its loops could not stop each other
     hop: Any,
     back: Any,
@@ -176,7 +177,7 @@ def cheapest_insertion(  # noqa: PLR0915 - split, its loops could not stop each 
     return best, best_p, best_r
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _nearest_shuttle(
     back: Any,
     stop: Any,
@@ -198,7 +199,7 @@ def _nearest_shuttle(
     return nearest
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _insert_leg(
     hop: Any,
     task: Any,
@@ -230,12 +231,12 @@ def _insert_leg(
     return count
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def _overlap(begin: Any, end: Any, hours: Any) -> Any:
     return max(0, min(end, hours[1]) - max(begin, hours[0]))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel
 def run_events(  # noqa: PLR0915 - one loop over events; its parts would share two dozen arrays
     hop: Any,
     metres: Any,

@@ -20,6 +20,7 @@ from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
 from cbdp.arrays import Floats
+from cbdp.compiling import kernel
 from cbdp.errors import SolverError
 from cbdp_solvers.problem import Problem, Term
 
@@ -211,7 +212,7 @@ def _entry_positions(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> N
     return np.asarray(np.searchsorted(keys, column.astype(np.int64) * m + row))
 
 
-@njit(cache=True)
+@kernel
 def _solve_by_elimination(indptr, indices, d, diagonal, gradient, first, end, z):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Solve into z by a Cholesky factor of the Schur complement of the unknowns first…end; False if it is singular."""
     free = end - first

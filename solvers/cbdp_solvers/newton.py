@@ -20,10 +20,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
+from cbdp.compiling import kernel
 from cbdp.errors import SolverError
 from cbdp_solvers import Answer, Solver, check_positive
 from cbdp_solvers.linear import DualBasis, LinearSolver, SparseLDL, dual_basis, linear_solver
@@ -478,7 +478,7 @@ def _gather_duals(
     return np.concatenate(pieces)
 
 
-@njit(cache=True)
+@kernel
 def _cell_duals(indptr, indices, data, lam):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """B λ, and the same of the absolute values."""
     shift, size = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1)
@@ -489,7 +489,7 @@ def _cell_duals(indptr, indices, data, lam):  # type: ignore[no-untyped-def]  # 
     return shift, size
 
 
-@njit(cache=True)
+@kernel
 def _objective_and_gradient(indptr, indices, room, target, scale, lam, size, y, d, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Φ, its gradient R λ + c − BᵀY, and the gradient's largest relative entry, less what rounding accounts for."""
     value, residual = squares, 0.0

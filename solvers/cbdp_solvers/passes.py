@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
+from cbdp.compiling import kernel
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ def condition_violations(
     return sums.sum(axis=0), active.sum(axis=0), ends
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _above_shift(target, slack, step, cell, level, start, stop, y, d):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     squares = 0.0
     # whether about as many leaves are above as below: then a branch is mispredicted half the time
@@ -149,7 +149,7 @@ def _above_shift(target, slack, step, cell, level, start, stop, y, d):  # type: 
     return 0.5 * squares
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _leaves_above_floor(target, slack, step, cell, floor, start, stop, kept, kept_slack, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     at = 0
     for u in range(start, stop):
@@ -163,7 +163,7 @@ def _leaves_above_floor(target, slack, step, cell, floor, start, stop, kept, kep
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _slope_along(target, slack, step, cell, shift, change, t, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     slope = steep = 0.0
     for u in range(start, stop):
@@ -179,13 +179,13 @@ def _slope_along(target, slack, step, cell, shift, change, t, start, stop):  # t
     return slope, steep
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _primal(target, slack, step, cell, shift, start, stop, x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for u in range(start, stop):
         x[u] = max(0.0, target[u] - shift[cell[u]] * slack[u * step])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _condition_violations(target, slack, step, cell, shift, x, start, stop, sums, active, worst):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     stationarity = feasibility = complementarity = cost = dual = largest = 0.0
     for u in range(start, stop):

@@ -18,7 +18,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 # Modules that stand beside the folders: what everybody may import. The package itself and `python -m cbdp` come last.
-FOUNDATION = ("arrays", "errors", "lazy", "machine", "parts", "progress", "scratch", "text", "untrusted")
+FOUNDATION = (
+    "arrays",
+    "compiling",
+    "errors",
+    "lazy",
+    "machine",
+    "parts",
+    "progress",
+    "scratch",
+    "text",
+    "untrusted",
+)
 
 PUBLIC = ("features", "solvers", "privacy", "ledger")
 PRIVATE = ("counting", "measuring")

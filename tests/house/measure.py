@@ -181,11 +181,15 @@ def _lines(node: Function) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
+# decorators of `cbdp.compiling`, and what is beneath them
+COMPILED = re.compile(r"njit|^(fast_)?kernel$|^inlined$")
+
+
 def _interpreted(tree: ast.AST) -> Iterator[Function]:
     """Functions and methods, nested ones too, but for those that numba compiles and what is inside them."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, Function):
-            if any("njit" in ast.unparse(d) for d in node.decorator_list):
+            if any(COMPILED.search(ast.unparse(d)) for d in node.decorator_list):
                 continue
             yield node
         yield from _interpreted(node)

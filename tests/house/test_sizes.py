@@ -21,10 +21,11 @@ def _house(tmp_path: Path, text: str) -> House:
 
 
 def test_kernels_are_left_out_and_methods_counted(tmp_path: Path) -> None:
-    """Decorated by njit in whatever form, a function is compiled; all others count, nested ones too."""
+    """Decorated by njit or kernel in whatever form, a function is compiled; all others count, nested ones too."""
     body = "    x = 1\n" * 50
     text = (
-        f"@njit(cache=True)\ndef kernel():\n{body}"
+        f"@njit(cache=True)\ndef loop():\n{body}"
+        f"@fast_kernel\ndef faster():\n{body}"
         f"class A:\n    def method(self):\n{body.replace('    ', '        ')}"
         f"def outer():\n    def inner():\n{body.replace('    ', '        ')}    return inner\n"
     )

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
+from cbdp.compiling import kernel
 from cbdp.estimation.posterior.likelihood import LeafPosterior
 from cbdp.estimation.posterior.margins import Margin, candidate_groupings
 from cbdp.estimation.posterior.parallel import map_parts
@@ -250,7 +250,7 @@ def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever:
     return offset
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sums(element, noisy, mean, variance, lever, elements):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By element: the number of leaves, and the sums of noisy counts, means, variances and levers."""
     sums = np.zeros((elements, 5))
@@ -264,7 +264,7 @@ def _sums(element, noisy, mean, variance, lever, elements):  # type: ignore[no-u
     return sums.T.copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _moved_sums(element, mean, lever, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By element, by how much the sum of some leaves moves with the offset, and its slope."""
     sums = np.zeros((2, len(offset)))
@@ -277,7 +277,7 @@ def _moved_sums(element, mean, lever, offset, least, begin, end):  # type: ignor
     return sums
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _move(mean_out, variance_out, lever_out, element, mean, variance, lever, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's mean, variance and lever with its element's offset."""
     for u in range(begin, end):

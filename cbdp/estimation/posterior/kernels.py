@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.polynomial import Chebyshev, Polynomial
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Singles
+from cbdp.compiling import fast_kernel, inlined, kernel
 
 # ruff: noqa: ANN001, ANN201, ANN202
 # mypy: disable-error-code="no-untyped-def"
@@ -58,7 +58,7 @@ def margin_evidence(size: int) -> NDArray[np.void]:
     return evidence
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def weighted_log_likelihoods(element, log, weight, column, likely, per, size, first, cell, under, last):
     """Elements × `KNOT_LANES`: the log-likelihood of an element's leaves if their expected counts are multiplied by a knot.
 
@@ -76,7 +76,7 @@ def weighted_log_likelihoods(element, log, weight, column, likely, per, size, fi
     return sums
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@inlined
 def _cell_of_log(log, first, cell, under, last):
     """The cell of a logarithm that is the lowest knot's, and how far into it."""
     place = (log - first) / cell
@@ -89,7 +89,7 @@ def _cell_of_log(log, first, cell, under, last):
     return at, place - whole
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def log_bayes_factors(sums, every, begin, spline, factor, one, priors, evidence, depth):
     """By spread of the factors, their log Bayes factor against having none, from every so-many-th element from `begin` on."""
     spreads, wide = len(priors), spline.shape[1]
@@ -106,7 +106,7 @@ def log_bayes_factors(sums, every, begin, spline, factor, one, priors, evidence,
     return gained
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def posterior_mean_factors(sums, spline, factor, prior, evidence, depth, least):
     """The posterior mean of each element's factor, under the mixed prior of all spreads."""
     wide = spline.shape[1]
@@ -123,7 +123,7 @@ def posterior_mean_factors(sums, spline, factor, prior, evidence, depth, least):
     return estimate
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def sampled_factors(sums, spline, factor, prior, evidence, depth, least, chance):
     """A posterior draw of each element's factor: the quantile at this chance (from 0 to 1)."""
     wide = spline.shape[1]
@@ -142,7 +142,7 @@ def sampled_factors(sums, spline, factor, prior, evidence, depth, least, chance)
     return draw
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def _factor_likelihood(fit, bits, sums, spline, factor, evidence, depth):
     """The likelihood of one element's factors, largest 1: of its leaves, and of what measured features say of its sum.
 
@@ -169,7 +169,7 @@ def _factor_likelihood(fit, bits, sums, spline, factor, evidence, depth):
     exp_in_place(fit, bits)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def _shift_grid(fit, steps):
     """Move what is said about factors by so many steps of the grid, which is right for counts so much larger."""
     before = fit.copy()
@@ -179,7 +179,7 @@ def _shift_grid(fit, steps):
         fit[f] = before[low] + _F(place - low) * (before[low + 1] - before[low])
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def _subtract_measured(fit, bits, factor, evidence):
     """Take off what a measured sum has against each factor: (|measured − factor·rate| / width·deviation)^power + log deviation."""
     measured, precision, width, rate = evidence.measured, evidence.precision, evidence.width, evidence.rate
@@ -199,7 +199,7 @@ def _subtract_measured(fit, bits, factor, evidence):
         fit[f] -= off[f]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def exp_in_place(x, bits):
     """In place, of numbers between −80 and 80; those beyond are taken for these."""
     for f in range(len(x)):
@@ -215,7 +215,7 @@ def exp_in_place(x, bits):
         x[f] *= power[f]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def log_in_place(x):
     """In place, of numbers above 0: of the power of two by its bits, and of the rest by a series."""
     bits = x.view(np.int32)
@@ -252,7 +252,7 @@ def knot_buffers(most: int, size: int) -> tuple[Singles, Floats]:
     )
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def fold_log_likelihoods(
     sums, whole, low, element, rate, fold, left_out, column, likely, per, first, cell, under, last
 ):
@@ -279,7 +279,7 @@ def fold_log_likelihoods(
     return sums.reshape(-1, KNOT_LANES)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def _add_few(sums, low, leaves, left_out, likely, per, last):
     """In single precision all the way: elements have but few leaves."""
     element, place, fold, column = leaves
@@ -289,7 +289,7 @@ def _add_few(sums, low, leaves, left_out, likely, per, last):
             _add_leaf(sums, np.uint64(KNOT_LANES * e), place[u], column[u], likely, per, last)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def _add_many(sums, whole, often, low, leaves, left_out, likely, per, last):
     """What has been added for `SINGLE_PRECISION_TERMS` leaves of an element goes into a sum in double precision."""
     element, place, fold, column = leaves
@@ -304,7 +304,7 @@ def _add_many(sums, whole, often, low, leaves, left_out, likely, per, last):
                 _flushed(sums, whole, into)
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@inlined
 def _add_leaf(sums, into, place, column, likely, per, last):
     at = min(np.int64(place), np.int64(last))
     part = place - _F(at)
@@ -316,7 +316,7 @@ def _add_leaf(sums, into, place, column, likely, per, last):
         sums[into + k] += likely[here + k] + part * (likely[beside + k] - likely[here + k])
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def _cells_of_rates(place, bits, steps, below, end):
     """The cells of rates, from the bits of these: of the power of two, and of the rest by a polynomial, to a ten-thousandth of a cell."""
     for i in range(len(place)):
@@ -330,7 +330,7 @@ def _cells_of_rates(place, bits, steps, below, end):
         place[i] = min(max((place[i] * _F(LOG2) + log) * steps - below, _F(0.0)), end)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def _subtract_maximum(sums, whole):
     """What was added up in double precision, as what it is less than the largest of each element."""
     for e in range(len(sums) // KNOT_LANES):
@@ -342,7 +342,7 @@ def _subtract_maximum(sums, whole):
             sums[KNOT_LANES * e + g] = whole[KNOT_LANES * e + g] - best
 
 
-@njit(cache=True, nogil=True, fastmath=True, inline="always")
+@inlined
 def _flushed(sums, whole, into):
     for g in range(KNOT_LANES):
         k = np.uint64(g)
@@ -350,13 +350,13 @@ def _flushed(sums, whole, into):
         sums[into + k] = _F(0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _accumulators(size, leaves):
     """Sums are in four parts that take turns: neighbours are often of one element, and would wait for each other. Large ones are in one."""
     return 3 if size * 16 <= leaves else 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rate_sums(element, rate, size):
     """Elements × 2: the sums of rates and of their squares."""
     turns = _accumulators(size, len(rate))
@@ -369,7 +369,7 @@ def rate_sums(element, rate, size):
     return parts.sum(axis=1)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def moved_rate_sums(element, rate, off, size):
     """Elements × 2: the sums of rates and of their squares, if the rates' logarithms are off by so much."""
     turns = _accumulators(size, len(rate))
@@ -387,21 +387,21 @@ def moved_rate_sums(element, rate, off, size):
     return parts.sum(axis=1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def multiply_rates(element, factor, rate):
     """Rates, times their elements' factors."""
     for u in range(len(rate)):
         rate[u] = max(rate[u] * factor[element[u]], MIN_RATE)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_by_element(element, plus, off):
     """Numbers of the leaves, plus those of their elements."""
     for u in range(len(off)):
         off[u] += plus[element[u]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cross_fitted_rates(rate, fold):
     """Of each leaf, the rate by the model that has not seen it."""
     predicted = np.empty(len(fold), dtype=np.float32)
@@ -410,7 +410,7 @@ def cross_fitted_rates(rate, fold):
     return predicted
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def residual_sums(noisy, rate):
     """The sum of rates, and of the squares by which noisy counts miss them."""
     total, squares = 0.0, 0.0
@@ -421,7 +421,7 @@ def residual_sums(noisy, rate):
     return total, squares
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fold_sums(low, high, element, rate, fold, left_out, noisy, variance, dispersion):
     """By element of a range, the sum of rates outside of the fold `left_out`; and of its leaves what tells how well rates predict them.
 
@@ -451,7 +451,7 @@ def fold_sums(low, high, element, rate, fold, left_out, noisy, variance, dispers
     return outside.sum(axis=1), inside
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sums_outside_fold(element, noisy, fold, left_out, size):
     """By element, the sum of noisy counts outside of a fold, and their number."""
     sums, many = np.zeros(size), np.zeros(size)
@@ -462,7 +462,7 @@ def sums_outside_fold(element, noisy, fold, left_out, size):
     return sums, many
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def moved_sums_outside_fold(element, rate, off, fold, left_out, size):
     """By element, the sums of rates outside of a fold and in it, if the rates' logarithms are off by so much."""
     outside, inside = np.zeros(size), np.zeros(size)

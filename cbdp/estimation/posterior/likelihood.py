@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, pdtrc
 
 from cbdp.arrays import Floats, Ints, Singles
+from cbdp.compiling import kernel
 from cbdp.estimation.posterior.kernels import MIN_RATE
 from cbdp.estimation.posterior.parallel import map_items, map_parts
 from cbdp.estimation.posterior.settings import TUNING
@@ -126,7 +127,7 @@ def count_likelihood(noisy: NDArray[Any], law: NoiseDistribution) -> CountLikeli
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _in_steps(noisy, step, least, most):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Noisy counts in whole steps, between these."""
     steps = np.empty(len(noisy), dtype=np.int16)
@@ -192,7 +193,7 @@ def _poisson_probabilities(means: Floats, steps: Ints, step: int) -> Floats:
 # E[(λ − a)⁺], as in the price of a call option; where these are large, of E[(a − λ)⁺]. Of each only those that are used are worked out.
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def normal_arguments(centre, log_centre, positive, log_positive, spread):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """How many means are not above each centre, and where the normal law is wanted, all in one row: by mean, and half a spread further."""
     rows, shapes = centre.shape
@@ -220,7 +221,7 @@ def normal_arguments(centre, log_centre, positive, log_positive, spread):  # typ
     return below, near, far
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mixture_weights(below, near, far, centre, positive, step, empty):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """What each mean gets; `near` and `far` are now the values of the normal law, and `step` the gaps between means."""
     rows, shapes = centre.shape
@@ -252,7 +253,7 @@ def mixture_weights(below, near, far, centre, positive, step, empty):  # type: i
     return weights
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mixture_probabilities(mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Mixtures × columns: the laws of all means, mixed.
 
@@ -264,7 +265,7 @@ def mixture_probabilities(mixed, law):  # type: ignore[no-untyped-def]  # noqa: 
     return probability
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mixture_log_likelihoods(mixed, law, often, tiny):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Of each mixture, the log-likelihood of what was seen so often in each column."""
     here = np.flatnonzero(often)
@@ -313,7 +314,7 @@ def rate_strata(rate: NDArray[Any], many: int) -> NDArray[np.uint8]:
     return group
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _stratum_of_leaves(rate, many):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's group, by the leaves and trips before it; no group is empty."""
     sums = np.zeros((2**16, 2))  # leaves and trips, by exponent and leading places
@@ -348,7 +349,7 @@ def observed_columns(column: NDArray[Any], group: Ints, columns: int) -> list[tu
     return [(np.flatnonzero(row), row[row > 0]) for row in often.reshape(-1, columns)]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def stratum_sums(group, rate, noisy, groups):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """By group, the number of leaves, and the sums of their rates and of their noisy counts."""
     sums = np.zeros((3, groups))
@@ -359,7 +360,7 @@ def stratum_sums(group, rate, noisy, groups):  # type: ignore[no-untyped-def]  #
     return sums
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def column_counts(group, place, groups, places):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Groups × columns: how often each occurs."""
     often = np.zeros((groups, places), dtype=np.int64)
@@ -511,7 +512,7 @@ def leaf_prior(
     return LeafPrior(table, group, often, prior, np.array(map_items(more, range(len(fit)), len(noisy))))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _look_up(mean, spread, lever, answers, group, place, noisy, capped, variance, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's answer; beyond the tables a noisy count and its variance stand for themselves."""
     for u in range(begin, end):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from cbdp.arrays import Floats, Ints
+from cbdp.compiling import kernel
 from cbdp.estimation.posterior.parallel import map_items
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.features import SINGLETON, FeatureDag, Partition, Universe
@@ -171,7 +171,7 @@ def measured_margin_sums(
     return MeasuredMarginSums(total / sure, precision, alone, tails, moved / sure)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _refines(fine, coarse, coarse_of_fine):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Does each fine element lie in one coarse element; `coarse_of_fine` is filled with which."""
     for u in range(len(fine)):

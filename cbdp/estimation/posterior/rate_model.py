@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from cbdp.arrays import Floats, Singles
+from cbdp.compiling import fast_kernel, kernel
 from cbdp.estimation.posterior import kernels, likelihood
 from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, CountLikelihood, most_likely_shape
 from cbdp.estimation.posterior.margins import Margin
@@ -540,7 +540,7 @@ def _best_trial(score: Floats, square: Floats) -> int | None:
     return best if score[best] < -TUNING.min_adjustment_z * math.sqrt(square[best]) else None
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shrunken_ratios(ratio, precision, expected, signal, dispersion, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By element, the factor seen, drawn towards 1 by how ratio_variance it is; the total stays."""
     factor = np.empty(len(ratio))
@@ -557,7 +557,7 @@ def _shrunken_ratios(ratio, precision, expected, signal, dispersion, least):  # 
     return factor
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast_kernel
 def _trial_sums(ratio, precision, expected, fit, tried, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """`TRIAL_ROWS` × trials: what `_trial_scores` needs of the factors f of each trial, before they are scaled to keep the total.
 

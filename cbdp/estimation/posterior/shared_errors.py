@@ -27,10 +27,10 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy.sparse.linalg import LinearOperator, cg
 
 from cbdp.arrays import Floats, Ints
+from cbdp.compiling import inlined, kernel
 from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, LeafPosterior
 from cbdp.estimation.posterior.margins import LAPLACE_EXCESS_KURTOSIS
 from cbdp.estimation.posterior.parallel import map_parts
@@ -195,7 +195,7 @@ def _moved_sums(leaves: tuple[Any, ...], off: Floats) -> Floats:
     return reduce(np.add, parts)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _partial_sums(cell, mean, variance, lever, off, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The same of some leaves."""
     sums = np.zeros((3, len(off)))
@@ -209,7 +209,7 @@ def _partial_sums(cell, mean, variance, lever, off, least, begin, end):  # type:
     return sums
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _apply_offsets(moved, spread, cell, mean, variance, lever, off, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's mean and variance, if it is off by so much."""
     for u in range(begin, end):
@@ -219,7 +219,7 @@ def _apply_offsets(moved, spread, cell, mean, variance, lever, off, least, begin
         spread[u] = max(variance[u] * slope, least)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def clipped_multiplier(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """1 + reach, but never below 0: what a leaf is multiplied by; and its slope."""
     if reach >= 0:
@@ -368,7 +368,7 @@ def _blup(
     return _cell_effects(place, spread, lever, price)[1], price
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cell_effects(place, spread, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By cell, the sum of prices, and of the effects that they make; `place` is that of each cell's elements among all (cells × features)."""
     shift, effect, shared = np.zeros(len(lever)), np.zeros(len(price)), np.zeros(len(lever))
@@ -384,7 +384,7 @@ def _cell_effects(place, spread, lever, price):  # type: ignore[no-untyped-def] 
     return shift, shared
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _covariance_product(place, spread, noise, variance, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The covariance of all sums, noise included, times these numbers."""
     shift, shared = _cell_effects(place, spread, lever, price)

@@ -6,10 +6,11 @@ Equals `scipy.signal.lfilter([1], [1, −decay], …)` forwards plus backwards, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from cbdp.compiling import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def convolved(rows, decay):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Each number of a row spread over its neighbours, by a factor `decay` less for every step.
 
@@ -30,7 +31,7 @@ def convolved(rows, decay):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _filter_rows(rows, out, decay, p, q, r, s):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     whole = (1.0 - decay) / (1.0 + decay)
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
