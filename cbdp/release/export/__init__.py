@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from cbdp.errors import InputError
 from cbdp.parts import Parts, instance_of
@@ -30,7 +29,12 @@ FORMATS: Parts[Format] = Parts(
 )
 
 
-def export(release: Release | str | Path, path: str | Path, format: Any, **options: Any) -> Path:  # noqa: A002 - the word users know
+def export(
+    release: Release | str | Path,
+    path: str | Path,
+    format: str | Format | type[Format],  # noqa: A002 - the word users know
+    **options: object,
+) -> Path:
     """Write a release, or the one in a folder, in one of `FORMATS`; return where it is.
 
     `level="zone"` adds stops up to the attributes origin.zone and destination.zone. `intervals=0.9` adds low and high of every count

@@ -7,13 +7,14 @@ import importlib.util
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, TextIO
+from types import ModuleType
+from typing import ClassVar, TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from cbdp import __version__
@@ -57,7 +58,7 @@ class Format:
     # what `cbdp.release.export.base.provenance` says: whoever has the file alone must know what it is
     write: ClassVar[Callable[..., None]]
 
-    def check_options(self, options: dict[str, Any]) -> None:
+    def check_options(self, options: Iterable[str]) -> None:
         """Refuse options that this format does not have."""
         options_of_format = list(signature(self.write).parameters)[2:]
         for option in options:
@@ -70,15 +71,11 @@ class Format:
 # What every export says beside the numbers: the publisher's words, what protects the riders or that nothing does, and where it is from
 
 
-def provenance(release: Release) -> dict[str, Any]:
+def provenance(release: Release) -> dict[str, object]:
     """As JSON."""
     words = {} if release.about is None else release.about.json()
-    return (
-        words
-        | ({} if release.secure else {"simulation": True})
-        | _privacy_statement(release)
-        | _counted(release)
-    )
+    simulation = {} if release.secure else {"simulation": True}
+    return {**words, **simulation, **_privacy_statement(release), **_counted(release)}
 
 
 def provenance_lines(release: Release) -> dict[str, str]:
@@ -88,7 +85,8 @@ def provenance_lines(release: Release) -> dict[str, str]:
         name: value if isinstance(value, str) else f"{value:g}"
         for name, value in _privacy_statement(release).items()
     }
-    return words | ({} if release.secure else {"simulation": "true"}) | numbers | _counted(release)
+    simulation = {} if release.secure else {"simulation": "true"}
+    return {**words, **simulation, **numbers, **_counted(release)}
 
 
 def _counted(release: Release) -> dict[str, str]:
@@ -97,7 +95,7 @@ def _counted(release: Release) -> dict[str, str]:
     return {"not_counted": sentence} if sentence else {}
 
 
-def _privacy_statement(release: Release) -> dict[str, Any]:
+def _privacy_statement(release: Release) -> Mapping[str, float | str]:
     """ε (or ρ), δ, whom it protects, and the program; where nobody is protected, the reason instead of any number."""
     claim = release.promise
     version = __version__ if release.stored is None else release.stored.software.get("cbdp", __version__)
@@ -105,7 +103,7 @@ def _privacy_statement(release: Release) -> dict[str, Any]:
     if not claim.holds:
         return {"caveat": claim.caveat} | source
     cost = claim.cost
-    spent: dict[str, Any] = {"rho": float(cost.rho)} if cost.currency == "rho" else {}
+    spent: dict[str, float | str] = {"rho": float(cost.rho)} if cost.currency == "rho" else {}
     if cost.currency != "rho" or isinstance(cost, EpsilonDeltaStatement):
         spent |= {"epsilon": float(cost.epsilon)} | ({"delta": float(cost.delta)} if cost.delta else {})
     return spent | {"protects": str(claim.unit)} | source
@@ -144,7 +142,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
             yield written
 
 
-def optional_library(module: str, extra: str) -> Any:
+def optional_library(module: str, extra: str) -> ModuleType:
     """An optional library."""
     try:
         return import_module(module)

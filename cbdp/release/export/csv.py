@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 from pyarrow import csv
 
 from cbdp.release.export.base import Format, provenance
-from cbdp.release.export.flows import decoded_table, flow_tables, flows_of, with_intervals
+from cbdp.release.export.flows import flow_tables, flows_of, with_intervals
 from cbdp.release.layout import tables
 from cbdp.release.release import Release
 from cbdp.text import spreadsheet_cell
@@ -49,9 +50,7 @@ class Csv(Format):
             flows = flows_of(release, level=level, origin=origin, destination=destination)
             flows = with_intervals(release, flows, intervals, zeros=True)
             _write(path / LONG_TABLE_FILE, (table for _, table in flow_tables(flows)))
-        content: dict[str, Any] = provenance(release) | (
-            {} if intervals is None else {"confidence": intervals}
-        )
+        content = provenance(release) | ({} if intervals is None else {"confidence": intervals})
         (path / ABOUT_FILE).write_text(
             f"{json.dumps(content, indent=1, ensure_ascii=False)}\n", encoding="utf-8"
         )
@@ -59,18 +58,22 @@ class Csv(Format):
 
 def _write(file: Path, pieces: Iterable[pa.Table]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    writer: Any = None
-    for piece in map(_spreadsheet_safe, pieces):
-        writer = writer or csv.CSVWriter(file, piece.schema)
-        writer.write_table(piece)
-    writer.close()
+    safe = map(_spreadsheet_safe, pieces)
+    first = next(safe)
+    with csv.CSVWriter(file, first.schema) as writer:
+        for piece in itertools.chain([first], safe):
+            writer.write_table(piece)
 
 
 def _spreadsheet_safe(piece: pa.Table) -> pa.Table:
     """The table with text that no spreadsheet computes (`cbdp.text.spreadsheet_cell`); numbers are as they are."""
-    table = decoded_table(piece)
+    table = piece
     for place, name in enumerate(table.column_names):
-        if pa.types.is_string(table.schema.field(place).type):
+        kind = table.schema.field(place).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+            table = table.set_column(place, name, table[place].cast(kind))
+        if pa.types.is_string(kind):
             coded = table[place].combine_chunks().dictionary_encode()
             labels = [
                 None if text is None else spreadsheet_cell(text) for text in coded.dictionary.to_pylist()

@@ -1,4 +1,8 @@
-"""Published trips as flows from place to place, period by period."""
+"""Published trips as flows from place to place, period by period: what all formats of flows are written from.
+
+`flows_of` adds trips up, `with_intervals` adds the ends of their intervals, `place_coordinates` says where places are, and `flow_tables` makes
+tables of them. `DrawnFlows` is all of it for formats that draw a line for each flow, which subclass `LineFormat`.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,18 @@ import datetime as dt
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe
 from cbdp.release.ask import why_none
+from cbdp.release.export.base import Format, provenance_lines
 from cbdp.release.periods import days_in
 from cbdp.release.release import Release
 from cbdp_features.calendar import WEEKDAYS, dates_or_none, day_dimension
@@ -90,11 +94,27 @@ class Flows:
             raise InputError(f"two places would both be called {twice!r}: rename one")
         return texts
 
+    @property
+    def numbers(self) -> dict[str, Ints]:
+        """The count of each flow and, where asked for, the ends of its interval."""
+        columns = {"count": self.count, "low": self.low, "high": self.high}
+        return {name: values for name, values in columns.items() if values is not None}
+
+    @property
+    def used(self) -> Ints:
+        """The places where a flow begins or ends."""
+        return np.union1d(self.origin, self.destination)
+
     def by_period(self) -> Iterator[tuple[Period, slice]]:
         """Every period, also those without trips, and its rows."""
         ends = np.searchsorted(self.period, np.arange(len(self.periods) + 1))
         for period, (a, b) in zip(self.periods, itertools.pairwise(ends.tolist()), strict=True):
             yield period, slice(a, b)
+
+    def rows(self, part: slice) -> Iterator[tuple[int, ...]]:
+        """Some rows as whole numbers: the places of origin and destination, then `numbers`."""
+        columns = (self.origin, self.destination, *self.numbers.values())
+        return zip(*(column[part].tolist() for column in columns), strict=True)
 
 
 def flows_of(
@@ -207,8 +227,7 @@ def place_coordinates(release: Release, flows: Flows, places: Stops | None) -> t
         points = np.array([at.get(v, (np.nan, np.nan)) for v in universe.dimensions[name].values])
         here = ~np.isnan(points).any(axis=1)
         np.add.at(sums, place[here], np.column_stack([points[here], np.ones(here.sum())]))
-    used = np.union1d(flows.origin, flows.destination)
-    lost = used[sums[used, 2] == 0]
+    lost = flows.used[sums[flows.used, 2] == 0]
     if len(lost):
         raise InputError(
             f"the place {flows.ids[lost[0]]!r} has no coordinates: give its latitude and longitude"
@@ -230,15 +249,6 @@ def labels_at(release: Release, attribute: str, rows: Ints) -> list[Hashable] | 
 # Flows with the intervals of their counts: what `release.ask` answers, in the order of flows
 
 
-def drawn_flows(
-    release: Release, places: Stops | None, level: str | None, confidence: float | None, ends: tuple[str, str]
-) -> tuple[Flows, Floats, Floats]:
-    """What formats that draw lines need: the flows, with intervals if wanted, and the longitude and latitude of each place."""
-    flows = flows_of(release, level=level, origin=ends[0], destination=ends[1])
-    flows = with_intervals(release, flows, confidence)
-    return flows, *place_coordinates(release, flows, places)
-
-
 def with_intervals(release: Release, flows: Flows, confidence: float | None, *, zeros: bool = False) -> Flows:
     """The flows with the ends of their intervals; with `zeros`, also those that have no published trips. None: as they are."""
     if confidence is None:
@@ -250,29 +260,30 @@ def with_intervals(release: Release, flows: Flows, confidence: float | None, *, 
     dimensions = release.features.universe.dimensions
     others = [n for n in dimensions if n not in (flows.ends.origin, flows.ends.destination)]
     ends = flows.ends.attributes
-    asked = release.ask(by=[*ends, *others], confidence=confidence)
-    answer: dict[str, Any] = dict(asked)
-    missing = int(np.isnan(answer["low"]).sum())
+    answer = release.ask(by=[*ends, *others], confidence=confidence)
+    missing = int(np.isnan(answer.numbers["low"]).sum())
     if missing:
-        why = why_none(release, missing, len(answer["low"]))
+        why = why_none(release, missing, len(answer))
         raise InputError(f"{why} Export without intervals, or at a level that was measured.")
-    start, finish = (_flow_codes(answer[end], flows.ids) for end in ends)
+    labels = answer.labels.columns()
+    start, finish = (_flow_codes(labels[end], flows.ids) for end in ends)
     period = np.zeros(len(start), dtype=np.int64)
     for name in others:
-        period = period * len(dimensions[name]) + _flow_codes(answer[name], dimensions[name].values)
-    kept = np.flatnonzero((answer["count"] > 0) | zeros)
+        period = period * len(dimensions[name]) + _flow_codes(labels[name], dimensions[name].values)
+    kept = np.flatnonzero((answer.numbers["count"] > 0) | zeros)
     order = kept[np.lexsort((finish[kept], start[kept], period[kept]))]
-    columns = (period, start, finish, answer["count"], answer["low"], answer["high"])
-    number, o, d, count, low, high = (np.asarray(c, dtype=np.int64)[order] for c in columns)
-    return replace(
-        flows,
-        period=number,
-        origin=o,
-        destination=d,
-        count=count,
+    count, low, high = (answer.numbers[name][order].astype(np.int64) for name in ("count", "low", "high"))
+    return Flows(
+        flows.ends,
+        flows.ids,
+        flows.periods,
+        period[order],
+        start[order],
+        finish[order],
+        count,
+        first=np.full(len(order), -1),
         low=low,
         high=high,
-        first=np.full(len(order), -1),
     )
 
 
@@ -293,20 +304,13 @@ def flow_tables(flows: Flows, taken: Iterable[str] = ()) -> Iterator[tuple[slice
     periods = _period_labels(flows, taken)
     for start in range(0, max(1, len(flows.count)), ROWS_PER_BLOCK):
         rows = slice(start, start + ROWS_PER_BLOCK)
-        numbers = {"count": flows.count, "low": flows.low, "high": flows.high}
-        yield (
-            rows,
-            pa.table(
-                {
-                    "origin": places.take(pa.array(flows.origin[rows])),
-                    "destination": places.take(pa.array(flows.destination[rows])),
-                    **{name: labels.take(pa.array(flows.period[rows])) for name, labels in periods.items()},
-                    **{
-                        name: pa.array(values[rows]) for name, values in numbers.items() if values is not None
-                    },
-                }
-            ),
-        )
+        columns = {
+            "origin": places.take(pa.array(flows.origin[rows])),
+            "destination": places.take(pa.array(flows.destination[rows])),
+            **{name: labels.take(pa.array(flows.period[rows])) for name, labels in periods.items()},
+            **{name: pa.array(values[rows]) for name, values in flows.numbers.items()},
+        }
+        yield rows, pa.table(columns)
 
 
 def other_dimensions(flows: Flows, taken: Iterable[str]) -> list[str]:
@@ -328,27 +332,100 @@ def _period_labels(flows: Flows, taken: Iterable[str]) -> dict[str, pa.Array]:
     return {name: column(labels) for name, labels in labels_by_name.items()}
 
 
-def decoded_table(table: pa.Table) -> pa.Table:
-    """Codes into lists of labels as the labels themselves."""
-    for place, entry in enumerate(table.schema):
-        if pa.types.is_dictionary(entry.type):
-            table = table.set_column(place, entry.name, table[place].cast(entry.type.value_type))
-    return table
+# Flows as lines: with the coordinates and names of their places and the dates of their periods
 
 
-def wkb_lines(lon: Floats, lat: Floats, flows: Flows, rows: slice) -> NDArray[Any]:
-    """Each flow as a line of two points in well-known binary (OGC 06-103r4), little-endian: 41 bytes."""
-    form = [
-        ("order", "u1"),
-        ("kind", "<u4"),
-        ("points", "<u4"),
-        *((end, "<f8") for end in ("x0", "y0", "x1", "y1")),
-    ]
-    shapes = np.zeros(len(flows.origin[rows]), dtype=form)
-    shapes["order"], shapes["kind"], shapes["points"] = 1, 2, 2
-    for k, end in enumerate((flows.origin[rows], flows.destination[rows])):
-        shapes[f"x{k}"], shapes[f"y{k}"] = lon[end], lat[end]
-    return shapes
+WKB_HEADS = {1: np.array([1, 1, 0, 0, 0], np.uint8), 2: np.array([1, 2, 0, 0, 0, 2, 0, 0, 0], np.uint8)}
+
+
+def wkb(*points: tuple[Floats, Floats]) -> pa.Array:
+    """Points, or lines of two points, in well-known binary (OGC 06-103r4): little-endian, kind 1 or 2, the number of points of a line.
+
+    >>> [shape.hex() for shape in wkb((np.array([1.0]), np.array([0.5]))).to_pylist()]
+    ['0101000000000000000000f03f000000000000e03f']
+    """
+    head = WKB_HEADS[len(points)]
+    numbers = np.column_stack([axis for point in points for axis in point]).astype("<f8")
+    shapes = np.hstack([np.tile(head, (len(numbers), 1)), numbers.view(np.uint8)])
+    fixed = pa.binary(shapes.shape[1])
+    return pa.Array.from_buffers(fixed, len(shapes), [None, pa.py_buffer(shapes.tobytes())]).cast(pa.binary())
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnFlows:
+    """The flows of a release and where their places are: what formats that draw lines are written from."""
+
+    release: Release = field(repr=False)
+    flows: Flows
+    lon: Floats = field(repr=False)  # of each place; NaN: unknown, of places that no trip uses
+    lat: Floats = field(repr=False)
+    stops: Stops | None = field(default=None, repr=False)
+
+    @property
+    def located(self) -> Ints:
+        """The places that have coordinates."""
+        return np.flatnonzero(np.isfinite(self.lon))
+
+    @property
+    def place_names(self) -> list[str]:
+        """What people call each place."""
+        stops = self.stops or self.release.places
+        names = {} if stops is None else dict(zip(map(text_of, stops.ids), stops.names, strict=True))
+        return [names.get(text, text) for text in self.flows.texts]
+
+    def tables(self, geometry: str, taken: Iterable[str] = ()) -> Iterator[pa.Table]:
+        """The flows by the block, with a column of lines."""
+        for rows, table in flow_tables(self.flows, [geometry, *taken]):
+            ends = (
+                (self.lon[at[rows]], self.lat[at[rows]]) for at in (self.flows.origin, self.flows.destination)
+            )
+            yield table.append_column(geometry, wkb(*ends))
+
+    @cached_property
+    def has_times(self) -> bool:
+        """Whether periods differ in when they begin: a slider has something to slide over."""
+        return len({period.begin for period in self.flows.periods}) > 1
+
+    @cached_property
+    def first_day(self) -> tuple[dt.date, bool]:
+        return first_day(self.release)
+
+    def begins(self, period: Period) -> list[str]:
+        """The column of when a period begins, where there is any."""
+        return [period_begin(period, self.first_day[0])] if self.has_times else []
+
+    def title_and_description(self, *fields: str) -> tuple[str, str]:
+        """What the release says of itself in two lines, for formats that hold nothing else; `fields` are said elsewhere."""
+        lines = provenance_lines(self.release)
+        title = lines.pop("title", "Published trips")
+        sentences = [f"{name}: {line}" for name, line in lines.items() if name not in fields]
+        if self.has_times and not self.first_day[1]:
+            sentences.append("the dates are stand-ins, only the time of day is that of the trips")
+        return title, "; ".join(sentences)
+
+
+class LineFormat(Format):
+    """A format that draws a line for each flow. Subclass it, set the class data, implement `write_lines`."""
+
+    def write(
+        self,
+        release: Release,
+        path: Path,
+        *,
+        places: Stops | None = None,
+        level: str | None = None,
+        intervals: float | None = None,
+        origin: str = "origin",
+        destination: str = "destination",
+    ) -> None:
+        """Write the flows from place to place; with `intervals` (a confidence, say 0.9), with low and high of each count."""
+        flows = flows_of(release, level=level, origin=origin, destination=destination)
+        flows = with_intervals(release, flows, intervals)
+        self.write_lines(DrawnFlows(release, flows, *place_coordinates(release, flows, places), places), path)
+
+    def write_lines(self, drawn: DrawnFlows, path: Path) -> None:
+        """Write these flows to a path that does not exist, with what the release says of itself."""
+        raise NotImplementedError
 
 
 # When a period begins, as date and time: what programs with a time slider want
@@ -367,11 +444,6 @@ def first_day(release: Release) -> tuple[dt.date, bool]:
         if span is not None and not isinstance(span, str) and span.first == span.last:
             return span.first, True
     return STAND_IN_DATE, False
-
-
-def has_times(periods: tuple[Period, ...]) -> bool:
-    """Whether periods differ in when they begin: a slider has something to slide over."""
-    return len({period.begin for period in periods}) > 1
 
 
 def period_begin(period: Period, day: dt.date) -> str:

@@ -67,13 +67,8 @@ class Matsim(Format):
             for period, rows in flows.by_period():
                 when = "".join(_about(name, label) for name, label in period.labels)
                 times = departures(period, int(flows.count[rows].sum())).tolist()
-                columns = (
-                    flows.origin[rows].tolist(),
-                    flows.destination[rows].tolist(),
-                    flows.count[rows].tolist(),
-                )
                 done = 0
-                for o, d, count, leg in zip(*columns, legs[rows], strict=True):
+                for (o, d, count), leg in zip(flows.rows(rows), legs[rows], strict=True):
                     about = starts[o] + ends[d] + when
                     for time in times[done : done + count]:
                         number += 1

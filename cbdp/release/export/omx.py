@@ -11,16 +11,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.release.export.base import Format, optional_library, provenance_lines
 from cbdp.release.export.flows import Flows, Period, flows_of, with_intervals
 from cbdp.release.release import Release
+
+if TYPE_CHECKING:
+    import h5py
 
 ZONE_COLUMN_NAMES = ("zone", "zone_id", "taz", "stop", "stop_id", "id", "no", "number")
 MAX_PLACES = 2**14  # rows of a matrix: 2 GiB each, and the files are for programs that hold whole matrices
@@ -52,12 +55,12 @@ class Omx(Format):
         `zones` is a file with the ids that another program has: the matrices get its order, and its zones without trips. With
         `intervals` (a confidence, say 0.9), each period also has the matrices `<period> low` and `<period> high`.
         """
-        h5py = optional_library("h5py", "omx")
+        hdf5 = optional_library("h5py", "omx")
         flows = flows_of(release, level=level, origin=origin, destination=destination)
         flows = with_intervals(release, flows, intervals, zeros=True)
         flows = flows_between_zones(flows, zones)
         _check_size(flows)
-        with h5py.File(path, "w", libver="earliest") as out:
+        with hdf5.File(path, "w", libver="earliest") as out:
             out.attrs["OMX_VERSION"] = np.bytes_(b"0.2")
             out.attrs["SHAPE"] = np.array([len(flows.ids)] * 2, dtype=np.int32)
             for name, line in provenance_lines(release).items():
@@ -83,16 +86,14 @@ def _check_size(flows: Flows) -> None:
 
 def _matrices(flows: Flows) -> Iterator[tuple[str, Period, slice, Ints]]:
     """The name, period, rows and numbers of each matrix: counts first, so that programs which take the first few get those."""
-    numbers = [("", flows.count)]
-    if flows.low is not None and flows.high is not None:
-        numbers += [(" low", flows.low), (" high", flows.high)]
-    names = _names(flows, [ending for ending, _ in numbers])
-    for ending, values in numbers:
-        for (period, rows), name in zip(flows.by_period(), names[ending], strict=True):
+    endings = {name: "" if name == "count" else f" {name}" for name in flows.numbers}
+    names = _names(flows, list(endings.values()))
+    for number, values in flows.numbers.items():
+        for (period, rows), name in zip(flows.by_period(), names[endings[number]], strict=True):
             yield name, period, rows, values
 
 
-def _empty(group: Any, name: str, size: int, values: Ints) -> Any:
+def _empty(group: h5py.Group, name: str, size: int, values: Ints) -> h5py.Dataset:
     # AequilibraE assigns nothing but float64, and all others read it; whole numbers below 2⁵³ stay what they are
     kind = np.float64 if int(values.max(initial=0)) < 2**53 else np.int64
     return group.create_dataset(
@@ -106,7 +107,7 @@ def _empty(group: Any, name: str, size: int, values: Ints) -> Any:
     )
 
 
-def _fill(matrix: Any, flows: Flows, rows: slice, values: Ints) -> None:
+def _fill(matrix: h5py.Dataset, flows: Flows, rows: slice, values: Ints) -> None:
     """Rows of a matrix by the block; those without trips stay as they were made, zero."""
     size = len(flows.ids)
     origin, destination, count = flows.origin[rows], flows.destination[rows], values[rows]
@@ -119,7 +120,7 @@ def _fill(matrix: Any, flows: Flows, rows: slice, values: Ints) -> None:
             matrix[start : start + len(block)] = block
 
 
-def _ids(flows: Flows) -> NDArray[Any]:
+def _ids(flows: Flows) -> npt.NDArray[np.int32 | np.int64 | np.bytes_]:
     """Ids as numbers where all are, for that is what programs expect of zones; else as text."""
     whole = [int(t) if t.removeprefix("-").isdecimal() and t.isascii() else None for t in flows.texts]
     if all(n is not None and str(n) == t for n, t in zip(whole, flows.texts, strict=True)):
@@ -166,11 +167,18 @@ def flows_between_zones(flows: Flows, zones: str | Path | Sequence[str] | None) 
         )
     kept = np.flatnonzero((start >= 0) & (finish >= 0))
     order = kept[np.lexsort((finish[kept], start[kept], flows.period[kept]))]
-    ends: dict[str, Any] = {"origin": start[order], "destination": finish[order]}
-    for name in ("period", "count", "first", "low", "high"):
-        values = getattr(flows, name)
-        ends[name] = None if values is None else values[order]
-    return replace(flows, ids=ids, **ends)
+    low, high = (None if ends is None else ends[order] for ends in (flows.low, flows.high))
+    return replace(
+        flows,
+        ids=ids,
+        period=flows.period[order],
+        origin=start[order],
+        destination=finish[order],
+        count=flows.count[order],
+        first=flows.first[order],
+        low=low,
+        high=high,
+    )
 
 
 def read_zones(path: str | Path) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -88,14 +88,9 @@ def _write_demand(release: Release, flows: Flows, path: Path) -> None:
         for period, rows in flows.by_period():
             out.write(xml_comment({"period": period.name}))
             out.write(f'  <interval id="{VEHICLE_TYPE}" begin="{period.begin}" end="{period.end}">\n')
-            columns = (
-                flows.origin[rows].tolist(),
-                flows.destination[rows].tolist(),
-                flows.count[rows].tolist(),
-            )
             out.writelines(
                 f'    <tazRelation from={ids[o]} to={ids[d]} count="{count}"/>\n'
-                for o, d, count in zip(*columns, strict=True)
+                for o, d, count in flows.rows(rows)
             )
             out.write("  </interval>\n")
         out.write("</data>\n")
@@ -224,7 +219,7 @@ def _streets_of_network(path: str | Path) -> Streets:
     )
 
 
-def _elements(file: Path) -> Iterable[Any]:
+def _elements(file: Path) -> Iterable[ET.Element]:
     try:
         for _, element in ET.iterparse(file):  # noqa: S314 - the user's own network
             if element.tag in ("location", "edge", "connection"):
@@ -234,7 +229,7 @@ def _elements(file: Path) -> Iterable[Any]:
         raise InputError(f"{str(file)!r} cannot be read as XML: give a SUMO network (.net.xml)") from None
 
 
-def _shape(edge: Any) -> list[tuple[float, ...]]:
+def _shape(edge: ET.Element) -> list[tuple[float, ...]]:
     """The line of the first lane that is open to cars."""
     for lane in edge.iter("lane"):
         allow, shut = (lane.attrib.get(name, "").split() for name in ("allow", "disallow"))
@@ -277,7 +272,7 @@ def nearest_taz(release: Release, flows: Flows, streets: Streets, places: Stops 
             stops_here = stops.setdefault(flows.texts[p], {})
             if value in at and not np.isnan(at[value]).any():
                 stops_here[label_text(value)] = at[value]
-    used = {flows.texts[p] for p in np.union1d(flows.origin, flows.destination).tolist()}
+    used = {flows.texts[p] for p in flows.used.tolist()}
     return {
         place: _streets_of(place, stops_here, streets)
         for place, stops_here in stops.items()
@@ -309,7 +304,7 @@ def read_taz(flows: Flows, streets: Streets, path: str | Path) -> Taz:
                 "its other streets: give another one"
             )
         taz.setdefault(row["place"], {})[row["edge"]] = _weight(row.get("weight") or "1", path)
-    for p in np.union1d(flows.origin, flows.destination).tolist():
+    for p in flows.used.tolist():
         if flows.texts[p] not in taz:
             raise InputError(
                 f"{str(path)!r} has no edge of the place {flows.texts[p]!r}, which has trips: add a row for it"

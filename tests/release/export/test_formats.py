@@ -141,14 +141,14 @@ def test_wrong_wishes_are_one_clear_error(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_missing_library_is_named_with_its_extra(tmp_path: Path) -> None:
-    """Without h5py or xarray the other formats work, and these say what to install."""
+    """Without h5py, xarray or pyogrio the other formats work, and these say what to install."""
     script = (
-        "import sys; sys.modules.update(dict.fromkeys(['h5py', 'xarray', 'h5netcdf', 'pyproj']));"
+        "import sys; sys.modules.update(dict.fromkeys(['h5py', 'xarray', 'h5netcdf', 'pyproj', 'pyogrio']));"
         "sys.path[:0] = ['tests']; from exported import city_release, PLACES; from cbdp.errors import InputError; from cbdp.release.export import export;"
         "release, _ = city_release(places=PLACES)\n"
-        "for form in ('csv', 'geojson', 'geopackage', 'geoparquet', 'flowmap', 'kepler', 'matsim', 'sumo'):\n"
+        "for form in ('csv', 'geojson', 'geoparquet', 'flowmap', 'kepler', 'matsim', 'sumo'):\n"
         "    export(release, sys.argv[1] + '/' + form, form)\n"
-        "for form, options in (('omx', {}), ('xarray', {}), ('matsim', {'crs': 'EPSG:32617'})):\n"
+        "for form, options in (('omx', {}), ('xarray', {}), ('geopackage', {}), ('matsim', {'crs': 'EPSG:32617'})):\n"
         "    try: export(release, sys.argv[1] + '/other', form, **options)\n"
         "    except InputError as error: print(error)\n"
     )
@@ -162,7 +162,8 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path: Path) -> None:
     assert "cbdp[omx]" in done.stdout
     assert "cbdp[xarray]" in done.stdout
     assert "cbdp[matsim]" in done.stdout
-    assert {p.name for p in tmp_path.iterdir()} == set(FORMATS.table) - {"omx", "xarray"}
+    assert "cbdp[geo]" in done.stdout
+    assert {p.name for p in tmp_path.iterdir()} == set(FORMATS.table) - {"omx", "xarray", "geopackage"}
 
 
 PLAIN = '''"""Trips as lines of text."""
@@ -180,7 +181,7 @@ class Lines(Format):
 
     def write(self, release, path, *, mark: str = " "):
         trips = release.trips()
-        rows = zip(*(trips[name] for name in trips), strict=True)
+        rows = zip(*trips.values(), strict=True)
         path.write_text("".join(mark.join(map(str, row)) + "\\n" for row in rows), encoding="utf-8")
 '''
 
