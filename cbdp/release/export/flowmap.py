@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from cbdp.release.export.base import provenance_lines
-from cbdp.release.export.flows import DrawnFlows, LineFormat
+from cbdp.release.export.flows import LocatedFlows, LineFormat
 from cbdp.text import cell_of
 
 
@@ -24,7 +24,7 @@ class Flowmap(LineFormat):
     name: ClassVar[str] = "flowmap"
     about: ClassVar[str] = "locations.csv, flows.csv and properties.csv for Flowmap.blue and flowmap.gl"
 
-    def write_lines(self, drawn: DrawnFlows, path: Path) -> None:
+    def write_lines(self, drawn: LocatedFlows, path: Path) -> None:
         ids, names, lat, lon = drawn.flows.texts, drawn.place_names, drawn.lat, drawn.lon
         path.mkdir()
         located = ([ids[p], names[p], f"{lat[p]:.7f}", f"{lon[p]:.7f}"] for p in drawn.located.tolist())
@@ -38,7 +38,7 @@ class Flowmap(LineFormat):
         _write(path / "properties.csv", ["property", "value"], _properties(drawn).items())
 
 
-def _rows(drawn: DrawnFlows) -> Iterator[list[str | int]]:
+def _rows(drawn: LocatedFlows) -> Iterator[list[str | int]]:
     ids = drawn.flows.texts
     for period, part in drawn.flows.by_period():
         begins = drawn.begins(period)
@@ -46,7 +46,7 @@ def _rows(drawn: DrawnFlows) -> Iterator[list[str | int]]:
             yield [ids[o], ids[d], count, *begins, *ends]
 
 
-def _properties(drawn: DrawnFlows) -> dict[str, str]:
+def _properties(drawn: LocatedFlows) -> dict[str, str]:
     """The names that Flowmap.blue knows."""
     title, description = drawn.title_and_description("publisher", "contact")
     lines = provenance_lines(drawn.release)

@@ -1,7 +1,7 @@
 """Published trips as flows from place to place, period by period: what all formats of flows are written from.
 
 `flows_of` adds trips up, `with_intervals` adds the ends of their intervals, `place_coordinates` says where places are, and `flow_tables` makes
-tables of them. `DrawnFlows` is all of it for formats that draw a line for each flow, which subclass `LineFormat`.
+tables of them. `LocatedFlows` is all of it for formats that draw a line for each flow, which subclass `LineFormat`.
 """
 
 from __future__ import annotations
@@ -352,7 +352,7 @@ def wkb(*points: tuple[Floats, Floats]) -> pa.Array:
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnFlows:
+class LocatedFlows:
     """The flows of a release and where their places are: what formats that draw lines are written from."""
 
     release: Release = field(repr=False)
@@ -421,9 +421,11 @@ class LineFormat(Format):
         """Write the flows from place to place; with `intervals` (a confidence, say 0.9), with low and high of each count."""
         flows = flows_of(release, level=level, origin=origin, destination=destination)
         flows = with_intervals(release, flows, intervals)
-        self.write_lines(DrawnFlows(release, flows, *place_coordinates(release, flows, places), places), path)
+        self.write_lines(
+            LocatedFlows(release, flows, *place_coordinates(release, flows, places), places), path
+        )
 
-    def write_lines(self, drawn: DrawnFlows, path: Path) -> None:
+    def write_lines(self, drawn: LocatedFlows, path: Path) -> None:
         """Write these flows to a path that does not exist, with what the release says of itself."""
         raise NotImplementedError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from cbdp.release.export.base import open_text, provenance
-from cbdp.release.export.flows import DrawnFlows, LineFormat
+from cbdp.release.export.flows import LocatedFlows, LineFormat
 from cbdp_features.tables import text_of
 
 
@@ -21,7 +21,7 @@ class GeoJson(LineFormat):
     ending: ClassVar[str] = ".geojson"
     about: ClassVar[str] = "flows as lines from origin to destination"
 
-    def write_lines(self, drawn: DrawnFlows, path: Path) -> None:
+    def write_lines(self, drawn: LocatedFlows, path: Path) -> None:
         flows = drawn.flows
         at = zip(drawn.lon.tolist(), drawn.lat.tolist(), strict=True)
         points = [_json([round(x, 7), round(y, 7)]) for x, y in at]

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbdp.release.export.base import optional_library, provenance_lines
-from cbdp.release.export.flows import DrawnFlows, LineFormat, wkb
+from cbdp.release.export.flows import LocatedFlows, LineFormat, wkb
 
 GEOMETRY, ROW_ID = "geom", "fid"
 # the same release gives the same bytes, so no file says when it was written
@@ -32,7 +32,7 @@ class GeoPackage(LineFormat):
     package: ClassVar[str | None] = "pyogrio"
     install: ClassVar[str] = "pip install 'cbdp[geo]'"
 
-    def write_lines(self, drawn: DrawnFlows, path: Path) -> None:
+    def write_lines(self, drawn: LocatedFlows, path: Path) -> None:
         pyogrio = optional_library("pyogrio", "geo")
         work = path.with_name(f"{path.name}{self.ending}")  # GDAL warns of other endings
         before = {name: pyogrio.get_gdal_config_option(name) for name in FIXED_MOMENT}
@@ -70,7 +70,7 @@ def _streamed(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, batches)
 
 
-def _places(drawn: DrawnFlows) -> pa.Table:
+def _places(drawn: LocatedFlows) -> pa.Table:
     flows, here = drawn.flows, drawn.located
     departures, arrivals = (
         np.bincount(end, flows.count, len(flows.ids)).astype(np.int64)

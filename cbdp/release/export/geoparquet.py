@@ -13,7 +13,7 @@ from typing import ClassVar
 import pyarrow.parquet as pq
 
 from cbdp.release.export.base import provenance
-from cbdp.release.export.flows import DrawnFlows, LineFormat
+from cbdp.release.export.flows import LocatedFlows, LineFormat
 
 GEOMETRY = "geometry"
 
@@ -30,7 +30,7 @@ class GeoParquet(LineFormat):
     ending: ClassVar[str] = ".parquet"
     about: ClassVar[str] = "GeoParquet: flows as lines, in one table"
 
-    def write_lines(self, drawn: DrawnFlows, path: Path) -> None:
+    def write_lines(self, drawn: LocatedFlows, path: Path) -> None:
         used = drawn.flows.used
         lon, lat = drawn.lon[used], drawn.lat[used]
         box = {"bbox": [lon.min(), lat.min(), lon.max(), lat.max()]} if len(used) else {}

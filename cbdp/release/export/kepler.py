@@ -14,7 +14,7 @@ import numpy as np
 
 from cbdp.arrays import Floats
 from cbdp.release.export.base import open_text
-from cbdp.release.export.flows import DrawnFlows, LineFormat, other_dimensions
+from cbdp.release.export.flows import LocatedFlows, LineFormat, other_dimensions
 from cbdp_features.tables import text_of
 
 DATASET_NAME = "flows"
@@ -37,7 +37,7 @@ class Kepler(LineFormat):
     ending: ClassVar[str] = ".kepler.json"
     about: ClassVar[str] = "kepler.gl: the flows and a map of them, in one JSON file"
 
-    def write_lines(self, drawn: DrawnFlows, path: Path) -> None:
+    def write_lines(self, drawn: LocatedFlows, path: Path) -> None:
         fields = _fields(drawn)
         title, description = drawn.title_and_description()
         info = {"app": "kepler.gl", "title": title, "description": description}
@@ -54,7 +54,7 @@ class Kepler(LineFormat):
             out.write("\n]}}]}\n")
 
 
-def _fields(drawn: DrawnFlows) -> list[dict[str, str]]:
+def _fields(drawn: LocatedFlows) -> list[dict[str, str]]:
     kinds = {"origin": "string", "destination": "string", **dict.fromkeys(END_COLUMNS.values(), "real")}
     kinds |= dict.fromkeys(other_dimensions(drawn.flows, {*kinds, "begins"}), "string")
     kinds |= {"begins": "timestamp"} if drawn.has_times else {}
@@ -63,7 +63,7 @@ def _fields(drawn: DrawnFlows) -> list[dict[str, str]]:
     return [{"name": n, "type": kind, "format": formats.get(kind, "")} for n, kind in kinds.items()]
 
 
-def _rows(drawn: DrawnFlows) -> Iterator[list[str | float]]:
+def _rows(drawn: LocatedFlows) -> Iterator[list[str | float]]:
     """In the order of the fields."""
     ids = drawn.flows.texts
     at = [[round(y, 7), round(x, 7)] for x, y in zip(drawn.lon.tolist(), drawn.lat.tolist(), strict=True)]
@@ -73,7 +73,7 @@ def _rows(drawn: DrawnFlows) -> Iterator[list[str | float]]:
             yield [ids[o], ids[d], *at[o], *at[d], *when, *numbers]
 
 
-def _config(drawn: DrawnFlows) -> dict[str, object]:
+def _config(drawn: LocatedFlows) -> dict[str, object]:
     used = drawn.flows.used
     state = {"filters": _filters(drawn), "layers": [_layer("flow"), _layer("arc")]}
     config = {
@@ -99,7 +99,7 @@ def _layer(kind: str) -> dict[str, object]:
     return {"id": f"cbdp-{kind}", "type": kind, "config": config, "visualChannels": channels}
 
 
-def _filters(drawn: DrawnFlows) -> list[dict[str, object]]:
+def _filters(drawn: LocatedFlows) -> list[dict[str, object]]:
     """A slider over time that starts with all of it."""
     if not drawn.has_times:
         return []
