@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from cbdp.release.export.base import provenance_lines
-from cbdp.release.export.flows import LocatedFlows, LineFormat
+from cbdp.release.export.flows import LineFormat, LocatedFlows
 from cbdp.text import cell_of
 
 

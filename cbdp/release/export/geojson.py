@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from cbdp.release.export.base import open_text, provenance
-from cbdp.release.export.flows import LocatedFlows, LineFormat
+from cbdp.release.export.flows import LineFormat, LocatedFlows
 from cbdp_features.tables import text_of
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cbdp.release.export.base import optional_library, provenance_lines
-from cbdp.release.export.flows import LocatedFlows, LineFormat, wkb
+from cbdp.release.export.flows import LineFormat, LocatedFlows, wkb
 
 GEOMETRY, ROW_ID = "geom", "fid"
 # the same release gives the same bytes, so no file says when it was written

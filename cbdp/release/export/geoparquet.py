@@ -13,7 +13,7 @@ from typing import ClassVar
 import pyarrow.parquet as pq
 
 from cbdp.release.export.base import provenance
-from cbdp.release.export.flows import LocatedFlows, LineFormat
+from cbdp.release.export.flows import LineFormat, LocatedFlows
 
 GEOMETRY = "geometry"
 

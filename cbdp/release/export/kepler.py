@@ -14,7 +14,7 @@ import numpy as np
 
 from cbdp.arrays import Floats
 from cbdp.release.export.base import open_text
-from cbdp.release.export.flows import LocatedFlows, LineFormat, other_dimensions
+from cbdp.release.export.flows import LineFormat, LocatedFlows, other_dimensions
 from cbdp_features.tables import text_of
 
 DATASET_NAME = "flows"
