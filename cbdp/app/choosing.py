@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cbdp.app.judging import Accepted, Plausibility, Share, refuse_dropped, refuse_unusual
-from cbdp.app.reading import TripReading, look, reading_of
+from cbdp.app.inspecting import reading_of
 from cbdp.app.trips import (
     bought_max_trips,
     check_alike,
@@ -26,6 +25,8 @@ from cbdp.app.trips import (
 )
 from cbdp.config import Config
 from cbdp.counting import loads_of
+from cbdp.counting.plausibility import Accepted, Plausibility, Share, refuse_dropped, refuse_unusual
+from cbdp.counting.reading import TripReading, look
 from cbdp.forecast.calendar import covers_of
 from cbdp.ledger import Charge, ChargeScope, Ledger
 from cbdp.measuring.bernoulli import exponential_mechanism

@@ -183,14 +183,13 @@ def inspect(config: str, out: str | None) -> int:
     """Show you how your trips are read: which rows count, which do not and why; private."""
     from cbdp.app.inspecting import all_sections, as_page, as_text
     from cbdp.app.new_file import check_new, write_new
-    from cbdp.app.reading import reading_of
     from cbdp.config import read
     from cbdp.report.markup import INTERNAL_WARNING
 
     path = Path(out) if out else None
     if path is not None:
         check_new(path, internal=True)
-    parts = all_sections(reading_of(read(config)))
+    parts = all_sections(read(config))
     if path is None:
         print(as_text(parts))
         return 0
@@ -332,10 +331,11 @@ def release(config: str, create_ledger: bool, accept_dropped: bool, accept_unusu
     from cbdp.app.stopping import Interrupts
 
     with Interrupts(say) as interrupts:  # before anything slow is loaded
-        from cbdp.app.judging import Accepted, judge
+        from cbdp.app.inspecting import judged
         from cbdp.app.plan import plan
         from cbdp.app.publish import publish
         from cbdp.config import read
+        from cbdp.counting.plausibility import Accepted
 
         settings = read(config)
         if settings.series is not None:
@@ -347,7 +347,7 @@ def release(config: str, create_ledger: bool, accept_dropped: bool, accept_unusu
             say,
             create_ledger=create_ledger,
             interrupts=interrupts,
-            judge=judge(say, Accepted(accept_dropped, accept_unusual)),
+            judge=judged(say, Accepted(accept_dropped, accept_unusual)),
         )
         outcome = "released to" if done.fresh else "this request has been released before, nothing was spent:"
         print(f"{outcome} {done.path}\nopen {done.path / 'report.html'}")
@@ -387,10 +387,10 @@ def series_run(
 
     with Interrupts(say):  # before anything slow is loaded
         from cbdp.app.publish import silent
-        from cbdp.app.reading import number_of
         from cbdp.app.series import run_series
         from cbdp.app.series.continuity import check_over, until_of
         from cbdp.config import read
+        from cbdp.counting.reading import number_of
 
         settings = read(config)
         end = until_of(settings, until)

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 from cbdp.app.trips import (
     TripSchema,
-    TripSource,
     after_purchase,
     check_alike,
     check_columns,
@@ -31,6 +30,7 @@ from cbdp.config import Config, DataSection, TimeGrid
 from cbdp.config.sections import ZonesSection, budget_parts, mechanism_parts, noise_parts
 from cbdp.counting import Clock, Counts, Schema, planner
 from cbdp.counting.plan import ServiceDays
+from cbdp.counting.reading import TripSource
 from cbdp.errors import CbdpError
 from cbdp.estimation.invariants import public_total
 from cbdp.features import SINGLETON, TOTAL, FeatureDag, Universe
@@ -180,9 +180,10 @@ class Plan:
 
     def schema_warnings(self) -> Iterator[str]:
         """What of the trips' columns deserves a warning, by their names and types."""
-        from cbdp.app.judging import schema_warnings
+        from cbdp.app.inspecting import reading_of_plan
+        from cbdp.counting.plausibility import schema_warnings
 
-        return schema_warnings(self)
+        return iter(()) if self.schema is None else schema_warnings(reading_of_plan(self))
 
     def variants(self) -> Iterator[Variant]:
         """This plan first, then every choice of periods and zones that the public inputs allow."""

@@ -24,6 +24,7 @@ from cbdp.counting import schema_of as opened
 from cbdp.counting.columns import BOOLEAN, DATE, NULLS, REAL, STAMP, TEXT, TIME, UNREADABLE, WHOLE, kind_of
 from cbdp.counting.linking import LinkedTaps, Preparation, Prepared
 from cbdp.counting.planner import moves_days
+from cbdp.counting.reading import TripSource
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
 from cbdp.forecast.inputs import PLACES, holidays
@@ -40,7 +41,6 @@ UNUSED_ROLE_CURES = {  # where a role is stated and has no use
     "action": 'to link tap-ons with tap-offs, write preset = "taps" in [data], with columns for person, time, stop and action',
 }
 TripPlaces = str | list[str]  # a path, a pattern, a URL, or several paths
-TripSource = TripPlaces | Prepared  # what `cbdp.count` takes
 
 
 @dataclass(frozen=True)

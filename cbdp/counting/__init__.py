@@ -8,6 +8,7 @@
 | bounding | which trips of a person are kept |
 | counts | trips to exact counts: what must be true of each, trip types in order |
 | inspection, recount | what the curator sees; the second count of an audit |
+| reading, diagnosis, plausibility | how a configuration reads trips, what may be wrong with that, and whether a release may go on |
 """
 
 from cbdp.counting.clock import Clock

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from cbdp.app import choosing, cli, init
-from cbdp.app.inspecting import look, reading_of
-from cbdp.app.judging import UnusualError, verdict
+from cbdp.app.inspecting import reading_of
 from cbdp.app.series import run_series
 from cbdp.config import read
 from cbdp.counting.inspection import DuplicateRows, duplicate_rows, rows_by_day
+from cbdp.counting.plausibility import UnusualError, verdict
+from cbdp.counting.reading import look
 
 Captured = pytest.CaptureFixture[str]
 Row = tuple[str, str, str, str, str]

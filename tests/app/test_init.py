@@ -15,8 +15,9 @@ from cbdp import config, forecast
 from cbdp.app import init as starter
 from cbdp.app import plan as planning
 from cbdp.app.init import guess
-from cbdp.app.inspecting import look, reading_of
+from cbdp.app.inspecting import reading_of
 from cbdp.counting import count
+from cbdp.counting.reading import look
 from cbdp.errors import InputError
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,8 @@ import pytest
 
 from cbdp import config
 from cbdp.app import init
-from cbdp.app.inspecting import look, reading_of
+from cbdp.app.inspecting import reading_of
+from cbdp.counting.reading import look
 
 DATA = Path(os.environ.get("CBDP_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BIKE = DATA / "bayarea_bike_2014"

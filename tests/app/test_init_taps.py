@@ -10,9 +10,10 @@ import pytest
 from cbdp import config
 from cbdp.app import init
 from cbdp.app.init import guess
-from cbdp.app.inspecting import look, reading_of
+from cbdp.app.inspecting import reading_of
 from cbdp.app.presets import TAP_OFF, TAP_ON, spellings
 from cbdp.counting import count
+from cbdp.counting.reading import look
 from cbdp.datasets import practice
 from cbdp.errors import InputError
 

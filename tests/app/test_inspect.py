@@ -14,8 +14,10 @@ from pyarrow import parquet
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.inspecting import Cause, causes_of, look, reading_of
+from cbdp.app.inspecting import reading_of
 from cbdp.config import read
+from cbdp.counting.diagnosis import causes_of
+from cbdp.counting.reading import Cause, look
 from cbdp.ledger import Ledger
 from cbdp.report.markup import INTERNAL_WARNING
 

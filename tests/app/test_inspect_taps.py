@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from cbdp.app import cli, init
-from cbdp.app.inspecting import causes_of, look, reading_of
-from cbdp.app.reading import Cause
+from cbdp.app.inspecting import reading_of
 from cbdp.config import read
+from cbdp.counting.diagnosis import causes_of
+from cbdp.counting.reading import Cause, look
 from cbdp.datasets import practice
 
 Captured = pytest.CaptureFixture[str]

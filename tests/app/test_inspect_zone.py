@@ -11,7 +11,9 @@ import pytest
 
 from cbdp import config
 from cbdp.app import init
-from cbdp.app.inspecting import causes_of, look, reading_of
+from cbdp.app.inspecting import reading_of
+from cbdp.counting.diagnosis import causes_of
+from cbdp.counting.reading import look
 from cbdp.datasets import practice
 
 

@@ -14,7 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from cbdp.app.judging import (
+from cbdp.app.inspecting import reading_of_plan
+from cbdp.app.plan import Plan, plan, plan_of
+from cbdp.app.publish import Judge, PublishedRelease, Say, publish, silent
+from cbdp.app.series.continuity import RowsNow, Totals, check_continuity, note, with_changes
+from cbdp.app.stopping import Interrupts
+from cbdp.app.trips import refuse_in_series
+from cbdp.counting import Counts, count
+from cbdp.counting.plausibility import (
     NOTHING_ACCEPTED,
     Accepted,
     DroppedError,
@@ -23,13 +30,6 @@ from cbdp.app.judging import (
     refuse_bounded,
     refuse_unusual,
 )
-from cbdp.app.plan import Plan, plan, plan_of
-from cbdp.app.publish import Judge, PublishedRelease, Say, publish, silent
-from cbdp.app.reading import reading_of_plan
-from cbdp.app.series.continuity import RowsNow, Totals, check_continuity, note, with_changes
-from cbdp.app.stopping import Interrupts
-from cbdp.app.trips import refuse_in_series
-from cbdp.counting import Counts, count
 from cbdp.errors import CbdpError, InputError
 from cbdp.forecast.calendar import Slot, charges_of, check_series, due_slots, pending, series_of, shape_of
 from cbdp.forecast.status import Status, status_of
@@ -220,13 +220,13 @@ def judge_series(say: Callable[[str], None], accepted: Accepted = NOTHING_ACCEPT
             return
         place = repr(plan.trips)
         if place not in judged:
-            every = _all_rows(plan)
-            judge_rows(say, replace(plan, slot=None), every, accepted, days="all days together: ")
+            every, reading = _all_rows(plan), reading_of_plan(plan)
+            judge_rows(say, reading, every, accepted, days="all days together: ")
             if not accepted.dropped and _periodic(plan):
-                refuse_bounded(plan, every)
-            judged[place] = Plausibility(reading_of_plan(plan), 0 if every.rows is None else every.rows.read)
+                refuse_bounded(reading, every)
+            judged[place] = Plausibility(reading, 0 if every.rows is None else every.rows.read)
         if not accepted.dropped and not _periodic(plan):
-            refuse_bounded(plan, counts)
+            refuse_bounded(reading_of_plan(plan), counts)
         if not accepted.unusual and counts.value.sum():
             inside = counts.value.sum() if counts.rows is None else counts.rows.inside
             refuse_unusual(judged[place], int(inside), int(counts.value.sum()), plan.days)

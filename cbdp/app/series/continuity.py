@@ -55,7 +55,7 @@ from cbdp_features.calendar import seconds_of_day
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
-    from cbdp.app.reading import TripReading
+    from cbdp.counting.reading import TripReading
     from cbdp.features import FeatureDag
 
 
@@ -369,17 +369,15 @@ def note(config: Config, rows: Mapping[Slot, int]) -> None:
     work.replace(file)
 
 
-def closed_periods(reading: TripReading) -> list[ClosedPeriod]:
+def closed_periods(config: Config, reading: TripReading) -> list[ClosedPeriod]:
     """Every period that has been released, with its rows then and now."""
-    config = reading.config
     released = [slot for slot, _ in status_of(config, last_ended_day(config)).released]
-    then, now = noted(config), _now(reading, released)
+    then, now = noted(config), _now(config, reading, released)
     return [ClosedPeriod(slot, then.get(slot.label), now[slot]) for slot in released]
 
 
-def _now(reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
+def _now(config: Config, reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
     """The rows of each period today: in one file, or in a file for each."""
-    config = reading.config
     if not any("{period}" in place for place in config.data.trips):
         return rows_of(reading, slots)
     rows: dict[Slot, int] = {}

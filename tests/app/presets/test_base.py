@@ -11,11 +11,12 @@ import agency_samples as samples
 import pytest
 
 from cbdp.app import cli
-from cbdp.app.inspecting import look, reading_of
+from cbdp.app.inspecting import reading_of
 from cbdp.app.plan import plan
 from cbdp.app.presets import PRESETS, Preset, apply_preset
 from cbdp.config import read
 from cbdp.counting.linking import DatedTimes, LinkedTaps
+from cbdp.counting.reading import look
 from cbdp.errors import InputError
 
 Captured = pytest.CaptureFixture[str]

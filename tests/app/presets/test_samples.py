@@ -10,8 +10,9 @@ import pytest
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.inspecting import look, reading_of
+from cbdp.app.inspecting import reading_of
 from cbdp.config import read
+from cbdp.counting.reading import look
 
 Captured = pytest.CaptureFixture[str]
 

@@ -1,41 +1,68 @@
-"""What an inspection needs of a configuration: trips, universe, unit and clock. Ledger and output have no part in it. Private: it reads rows."""
+"""PRIVATE. How a configuration reads trips, and looks at them in other ways: other columns, other formats of times, whatever a column holds."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
-from cbdp.app.plan import Plan
-from cbdp.app.trips import TripSource, check_columns, check_names, columns_of, schema_of, unit_of
-from cbdp.config import Config
-from cbdp.counting import Clock, Inspection, Schema, inspect, planner
-from cbdp.counting import schema_of as opened
-from cbdp.counting.clock import EPOCH_UNITS_PER_SECOND, written_form
-from cbdp.counting.columns import REAL, TEXT, WHOLE, kind_of
-from cbdp.counting.inspection import REASONS, DroppedRows
+from cbdp.counting import planner
+from cbdp.counting.clock import EPOCH_UNITS_PER_SECOND, Clock, written_form
+from cbdp.counting.columns import REAL, TEXT, WHOLE, Schema, kind_of
+from cbdp.counting.inspection import REASONS, DroppedRows, Inspection, inspect, schema_of
 from cbdp.counting.linking import DatedTimes, LinkedTaps, Prepared
 from cbdp.errors import InputError
 from cbdp.features import Universe
-from cbdp.forecast.calendar import config_of_slot, first_slot
-from cbdp.forecast.inputs import stops_of, universe_of
 from cbdp.privacy.unit import Unit
 from cbdp_features.calendar import WEEKDAYS
 from cbdp_features.places import Stops
 
 MAX_EXAMPLES = 50  # values of each kind that are looked at
 NO_NUMBER = -(2**62) - 7  # a number that nobody writes
+TripSource = (
+    str | list[str] | Prepared
+)  # what `cbdp.count` takes of a configuration: a path, a pattern, a URL, or several paths
+
+
+class CountedNoun(Protocol):
+    """A word for what is counted: trips, or taps."""
+
+    @property
+    def one(self) -> str: ...
+    @property
+    def many(self) -> str: ...
+    def number(self, n: float) -> str: ...
+    def say(self, text: str) -> str: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """What a configuration states that rows are compared with, and advice is worded by. Public."""
+
+    file: Path | str  # the configuration
+    trips: tuple[str, ...]  # as it names them
+    stops: str | None
+    columns: Mapping[str, str]  # role → column, as it names them
+    stop_dimensions: tuple[str, ...]  # whose values are the stops
+    listed: tuple[str, ...]  # dimensions whose values it lists
+    expected_trips: int | None
+    calendar: str | None  # of a series
+    noun: CountedNoun
+    guessed: Mapping[str, str]  # role → column, by names and types
+    count_columns: tuple[str, ...]  # which seem to hold numbers of trips, by their names and types
+    city_zone: Callable[[], str | None] = lambda: None  # the zone that the agency's own GTFS feed states
 
 
 @dataclass(frozen=True, eq=False)
 class TripReading:
     """How trips are read."""
 
-    config: Config
+    stated: Stated
     trips: TripSource
     schema: Schema
     universe: Universe
@@ -67,25 +94,6 @@ class TripReading:
             if isinstance(source.by, DatedTimes):
                 return replace(self, trips=source)
         return replace(self, trips=source, clock=replace(self.clock, format=formats))
-
-
-def reading_of(config: Config) -> TripReading:
-    """How a configuration reads trips; what is wrong with it is one line with its place."""
-    trips = schema_of(config if config.series is None else config_of_slot(config, first_slot(config)))
-    stops = stops_of(config, trips)
-    universe = universe_of(config, stops, trips)
-    check_names(config, universe, trips)
-    check_columns(config, universe, trips)
-    unit = unit_of(config, trips, universe)
-    columns = columns_of(universe, trips, unit)
-    return TripReading(config, trips.trips, trips.source, universe, columns, unit, trips.clock, stops)
-
-
-def reading_of_plan(plan: Plan) -> TripReading:
-    schema = plan.schema or opened(plan.trips)
-    return TripReading(
-        plan.config, plan.trips, schema, plan.universe, plan.columns, plan.unit, plan.clock, plan.stops
-    )
 
 
 def look(reading: TripReading) -> Inspection:
@@ -120,7 +128,7 @@ def values_of(reading: TripReading, column: str, most: int = MAX_EXAMPLES) -> tu
 
 def values_in(trips: TripSource, column: str, most: int) -> tuple[int, tuple[tuple[str, int], ...]]:
     """How many rows there are, and the commonest values of a column with theirs. Private."""
-    kind = kind_of(opened(trips).kinds[column]).name
+    kind = kind_of(schema_of(trips).kinds[column]).name
     if kind not in (TEXT, WHOLE, REAL):
         return 0, ()
     nothing = Universe(
@@ -291,7 +299,7 @@ def _letters(word: str) -> str:
 
 def date_lines(reading: TripReading, inspection: Inspection) -> Iterator[str]:
     """The first and the last day, or why they are not known."""
-    column = reading.config.data.columns.get(planner.DAY_KEY)
+    column = reading.stated.columns.get(planner.DAY_KEY)
     span = (
         (inspection.first, inspection.last)
         if inspection.first

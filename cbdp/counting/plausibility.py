@@ -1,45 +1,60 @@
-"""Whether counted rows may be charged for: they must be plausible, and most of them must count.
+"""PRIVATE. Whether counted rows may be charged for: they must be plausible, and most of them must count.
 
 Implausible are repeated rows, days without rows, another number of trips than expected, and times in UTC. Each doubt is a `Cause` that stops a release before
 its charge; `cbdp inspect` shows the same ones. Every threshold is a wide share of all rows, stated here and in docs/explanation/threat-model.md.
 
-Private: decisions see rows and are the curator's own. They go to the terminal of whoever holds the trips; nothing is spent and nothing is written.
+Decisions see rows and are the curator's own. They go to the terminal of whoever holds the trips; nothing is spent and nothing is written.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from cbdp.app.causes import (
+from cbdp.counting import planner
+from cbdp.counting.clock import fixed_offset
+from cbdp.counting.columns import STAMP, kind_of
+from cbdp.counting.counts import Counts
+from cbdp.counting.diagnosis import (
     ROWS_OF_LINKED_TAPS,
     causes_of,
+    chart,
     linked_taps,
     read_as_trips,
+    read_lines,
     role_causes,
     unused_counts,
 )
-from cbdp.app.plan import Plan
-from cbdp.app.reading import Cause, TripReading, dropped_as, look, number_of, reading_of_plan, toml_text
-from cbdp.config.guessing import guess_stops
-from cbdp.counting import Counts, Inspection, planner
-from cbdp.counting.clock import fixed_offset
-from cbdp.counting.columns import STAMP, kind_of
 from cbdp.counting.engines import UNREAD
-from cbdp.counting.inspection import DatedRows, DuplicateRows, duplicate_rows, rows_by_day
-from cbdp.counting.linking import LinkedTaps, Prepared
+from cbdp.counting.inspection import (
+    DatedRows,
+    DuplicateRows,
+    Inspection,
+    PersonLoads,
+    duplicate_rows,
+    rows_by_day,
+)
+from cbdp.counting.linking import Prepared
 from cbdp.counting.plan import ServiceDays
+from cbdp.counting.reading import (
+    Cause,
+    CountedNoun,
+    TripReading,
+    counts_column,
+    date_lines,
+    dropped_as,
+    look,
+    number_of,
+    quoted_examples,
+    toml_text,
+)
 from cbdp.errors import InputError
 from cbdp.privacy.unit import RELEASE, Person
-from cbdp.release.roles import counted_noun as noun
+from cbdp.text import aligned
 from cbdp_features.calendar import dates_or_none, day_dimension
-
-if TYPE_CHECKING:
-    from cbdp.app.publish import Judge
-
 
 MAX_FACTOR_FROM_EXPECTED = 1.8  # a number that was rounded to one digit is off by a factor of 1.5 at most; half of the rows, or all of them twice, are outside
 MAX_FACTOR_FROM_EXPECTED_OF_DAYS = (
@@ -86,7 +101,7 @@ class Plausibility:
     @cached_property
     def _dated_column(self) -> str | None:
         named = {**self.reading.columns}
-        stated = self.reading.config.data.columns.get(planner.DAY_KEY)
+        stated = self.reading.stated.columns.get(planner.DAY_KEY)
         if stated is not None and linked_taps(self.reading) is None:
             named.setdefault(planner.DAY_KEY, stated)
         try:
@@ -129,16 +144,14 @@ def _universal_times(looked: Plausibility) -> Iterator[Cause]:
         yield cause
 
 
-def schema_warnings(plan: Plan) -> Iterator[str]:
-    """What a plan's columns alone tell that `cbdp release` will stop for. Public: no row is looked at."""
-    if plan.schema is None:
-        return
-    counts = unused_counts(plan.schema, plan.columns, plan.unit)
+def schema_warnings(reading: TripReading) -> Iterator[str]:
+    """What the columns alone tell that `cbdp release` will stop for. Public: no row is looked at."""
+    counts = unused_counts(reading)
     if counts is not None:
         cause = read_as_trips(counts)
         yield f"{cause.what}: {cause.cure}; `cbdp release` stops otherwise"
-    times = plan.columns.get("time")
-    zoned = None if times is None else universal_column(reading_of_plan(plan), times)
+    times = reading.columns.get("time")
+    zoned = None if times is None else universal_column(reading, times)
     if zoned is not None:
         yield f"{zoned.what}: {zoned.cure}; `cbdp release` stops otherwise"
 
@@ -154,27 +167,13 @@ def universal_column(reading: TripReading, column: str) -> Cause | None:
 
 
 def _in_utc(reading: TripReading, what: str) -> Cause:
-    zone = _city_zone(reading)
+    zone = reading.stated.city_zone()
     named = "" if zone else ' (with the name of your zone; "UTC" if that is the clock of your city)'
     return Cause(
         0,
         f"{what}, and data.timezone is not stated: they would count by UTC, hours off the clock of your city",
         f"in [data], write timezone = {toml_text(zone or 'Europe/Madrid')}{named}",
     )
-
-
-def _city_zone(reading: TripReading) -> str | None:
-    """The zone that the agency's own GTFS feed states, if the stops are one."""
-    stops = reading.config.data.stops
-    if stops is None:
-        return None
-    path = reading.config.path(stops)
-    if path.suffix.lower() not in (".txt", ".zip") and not path.is_dir():
-        return None
-    try:
-        return guess_stops(path).timezone
-    except InputError:
-        return None
 
 
 def _repeated(copies: DuplicateRows) -> Iterator[Cause]:
@@ -191,12 +190,11 @@ def _repeated(copies: DuplicateRows) -> Iterator[Cause]:
 
 def _unexpected(reading: TripReading, inside: int, kept: int) -> Iterator[Cause]:
     """Trips that are many more, or many fewer, than data.expected_trips says."""
-    expected, series = reading.config.data.expected_trips, reading.config.series
-    daily = series is not None and series.calendar == "daily"
+    expected, daily = reading.stated.expected_trips, reading.stated.calendar == "daily"
     factor = MAX_FACTOR_FROM_EXPECTED_OF_DAYS if daily else MAX_FACTOR_FROM_EXPECTED
     if expected is None or (inside * factor > expected and kept < expected * factor):
         return
-    many = noun(reading.universe)
+    many = reading.stated.noun
     trips, what = (inside, "fewer") if inside * factor <= expected else (kept, "more")
     yield Cause(
         trips,
@@ -303,36 +301,29 @@ class Share:
         return not self.read or self.counted < MIN_SHARE_COUNTED * self.read
 
 
-def judge(say: Callable[[str], None], accepted: Accepted = NOTHING_ACCEPTED) -> Judge:
+def judge(say: Callable[[str], None], reading: TripReading, counts: Counts, accepted: Accepted) -> None:
     """What a release does between its count and its charge; what is `accepted` stops nothing."""
-
-    def judged(plan: Plan, counts: Counts) -> None:
-        judge_rows(say, plan, counts, accepted)
-        if not accepted.dropped:
-            refuse_bounded(plan, counts)
-        if not accepted.unusual:
-            reading = reading_of_plan(plan)
-            refuse_unusual(
-                Plausibility(reading, _rows_read(counts)), _inside(counts), int(counts.value.sum())
-            )
-
-    return judged
+    judge_rows(say, reading, counts, accepted)
+    if not accepted.dropped:
+        refuse_bounded(reading, counts)
+    if not accepted.unusual:
+        refuse_unusual(Plausibility(reading, _rows_read(counts)), _inside(counts), int(counts.value.sum()))
 
 
 def judge_rows(
-    say: Callable[[str], None], plan: Plan, counts: Counts, accepted: Accepted, days: str = ""
+    say: Callable[[str], None], reading: TripReading, counts: Counts, accepted: Accepted, days: str = ""
 ) -> None:
     """Tell how all rows are read, and stop where most do not count; `days` says which days are counted."""
-    shares = shares_of(plan, counts)
-    say(f"{days}{summary(plan, counts, shares)}")
-    for note in () if plan.schema is None else plan.schema.notes:
+    shares = shares_of(reading, counts)
+    say(f"{days}{summary(reading, counts, shares)}")
+    for note in reading.schema.notes:
         say(f"note: {note}")
     if accepted.dropped:
         return
-    column = None if plan.schema is None else unused_counts(plan.schema, plan.columns, plan.unit)
+    column = unused_counts(reading)
     if column is not None:
-        raise DroppedError(_refusal(reading_of_plan(plan), "", read_as_trips(column)))
-    refuse_dropped(reading_of_plan(plan), shares)
+        raise DroppedError(_refusal(reading, "", read_as_trips(column)))
+    refuse_dropped(reading, shares)
 
 
 def _rows_read(counts: Counts) -> int:
@@ -343,13 +334,12 @@ def _inside(counts: Counts) -> int:
     return int(counts.value.sum()) if counts.rows is None else counts.rows.inside
 
 
-def refuse_bounded(plan: Plan, counts: Counts) -> None:
+def refuse_bounded(reading: TripReading, counts: Counts) -> None:
     """Stop where the bound on a person's trips would keep fewer than half of them: the column may be no person's, or the bound too low."""
-    if not isinstance(plan.unit, Person) or counts.rows is None:
+    if not isinstance(reading.unit, Person) or counts.rows is None:
         return
-    kept = Share(counts.rows.inside, int(counts.value.sum()), noun(plan.universe).one)
+    kept = Share(counts.rows.inside, int(counts.value.sum()), reading.stated.noun.one)
     if kept.read and kept.short:
-        reading = reading_of_plan(plan)
         raise DroppedError(_refusal(reading, few_kept(kept), bounded_cause(reading, look(reading))))
 
 
@@ -409,28 +399,29 @@ def refuse_dropped(reading: TripReading, shares: tuple[Share, ...]) -> None:
         raise DroppedError(_refusal(reading, few, next(iter(causes_of(reading, inspection)), None)))
 
 
-def shares_of(plan: Plan, counts: Counts) -> tuple[Share, ...]:
+def shares_of(reading: TripReading, counts: Counts) -> tuple[Share, ...]:
     """Rows, and where rows stand for many trips, those as well."""
     if counts.rows is None:
         return ()
-    prepared = plan.trips.by if isinstance(plan.trips, Prepared) else None
+    linked = linked_taps(reading) is not None
     seen = Share(
         counts.rows.read,
         counts.rows.inside,
-        ROWS_OF_LINKED_TAPS if isinstance(prepared, LinkedTaps) else "row",
+        ROWS_OF_LINKED_TAPS if linked else "row",
     )
-    if planner.weight_column(plan.columns, plan.universe) is None:
+    if planner.weight_column(reading.columns, reading.universe) is None:
         return (seen,)
-    inspection = look(reading_of_plan(plan))
-    return Share(inspection.read, inspection.counted), Share(seen.read, seen.counted, noun(plan.universe).one)
+    inspection = look(reading)
+    return Share(inspection.read, inspection.counted), Share(seen.read, seen.counted, reading.stated.noun.one)
 
 
-def summary(plan: Plan, counts: Counts, shares: tuple[Share, ...]) -> str:
+def summary(reading: TripReading, counts: Counts, shares: tuple[Share, ...]) -> str:
     """One line for the curator."""
     parts = [f"{t.counted:,} of {t.all}" for t in shares]
     line = f"counted {', '.join(parts)}"
-    if isinstance(plan.unit, Person):
-        line += f", of which {int(counts.value.sum()):,} are kept with at most {plan.unit.max_trips} of each person{plan.unit.period}"
+    unit = reading.unit
+    if isinstance(unit, Person):
+        line += f", of which {int(counts.value.sum()):,} are kept with at most {unit.max_trips} of each person{unit.period}"
     return f"{line} (private: for you alone)"
 
 
@@ -443,14 +434,14 @@ def _few(share: Share) -> str:
 def _refusal(reading: TripReading, few: str, cause: Cause | None, accept: str = ACCEPT_DROPPED) -> str:
     why = "the reason is not known" if cause is None else f"{cause.what}; {cause.cure}"
     return (
-        f"{few}{why}. Nothing was spent. `cbdp inspect {reading.config.source.path}` shows all of it; "
+        f"{few}{why}. Nothing was spent. `cbdp inspect {reading.stated.file}` shows all of it; "
         f"to go on nevertheless, add {accept}"
     )
 
 
 def verdict(reading: TripReading, inspection: Inspection) -> Iterator[str]:
     """What would stop a release of these rows, for `cbdp inspect`; nothing: it would go on."""
-    column = unused_counts(reading.schema, reading.columns, reading.unit)
+    column = unused_counts(reading)
     rows = Share(inspection.read, inspection.counted)
     unread = max((d.rows for d in dropped_as(inspection, UNREAD)), default=0)
     if column is not None:
@@ -461,13 +452,139 @@ def verdict(reading: TripReading, inspection: Inspection) -> Iterator[str]:
     elif unread > MAX_SHARE_UNREADABLE_TIMES * inspection.read:
         yield f"{unread:,} of {number_of(inspection.read, 'row')} hold times that cannot be read: see above ({ACCEPT_DROPPED} goes on)"
     kept = inspection.trips
-    whole = reading.config.series is None or getattr(reading.unit, "per", RELEASE) != RELEASE
+    whole = reading.stated.calendar is None or getattr(reading.unit, "per", RELEASE) != RELEASE
     if inspection.loads is not None and inspection.loads.kept is not None and whole:
         kept = inspection.loads.kept
-        share = Share(inspection.loads.trips, kept, noun(reading.universe).one)
+        share = Share(inspection.loads.trips, kept, reading.stated.noun.one)
         if share.read and share.short:
             cause = bounded_cause(reading, inspection)
             yield f"{few_kept(share)}{cause.what}; {cause.cure} ({ACCEPT_DROPPED} goes on)"
-    if reading.config.series is None and inspection.read:
+    if reading.stated.calendar is None and inspection.read:
         for cause in doubts(Plausibility(reading, inspection.read), inspection.trips, kept):
             yield f"{cause.what}; {cause.cure} ({ACCEPT_UNUSUAL} goes on)"
+
+
+# What the curator is shown of an inspection: sections of lines, the same on a terminal, in a text file and on a page
+
+
+INSPECTION_WIDTH = 110  # characters of a line
+MAX_LISTED_DAYS = 62  # days up to which each has a bar: two months
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    lines: tuple[str, ...]
+
+
+def sections(reading: TripReading, inspection: Inspection, causes: Sequence[Cause]) -> list[Section]:
+    parts = [
+        Section("What was read", tuple(_read(reading, inspection))),
+        Section("What may be wrong, and what to do", tuple(_causes(causes))),
+        Section("Rows that do not count, and why", tuple(_dropped(inspection))),
+        Section("Whether a release would go on", tuple(_verdict(reading, inspection))),
+    ]
+    by, what = inspection.by, reading.stated.noun
+    if "time" in by and inspection.trips:
+        parts.append(Section(what.say("Trips by time of day"), tuple(chart(by["time"]))))
+    if "day" in by and inspection.trips and len(by["day"]) <= MAX_LISTED_DAYS:
+        parts.append(Section(what.say("Trips by day"), tuple(chart(by["day"]))))
+    names = {} if reading.stops is None else dict(zip(reading.stops.ids, reading.stops.names, strict=True))
+    for dimension in reading.stated.stop_dimensions:
+        busy = [
+            (str(value), str(names.get(value, "")), f"{trips:,}")
+            for value, trips in inspection.busiest(dimension)
+            if trips
+        ]
+        if busy:
+            title = f"Busiest stops, as {dimension}"
+            parts.append(Section(title, tuple(aligned([("stop", "name", what.many), *busy], right=[2]))))
+    if inspection.loads is not None and inspection.loads.persons:
+        parts.append(Section(what.say("Trips per person"), tuple(_loads(inspection.loads, what))))
+    return parts
+
+
+def _read(reading: TripReading, inspection: Inspection) -> Iterator[str]:
+    yield inspection.label
+    yield from (f"note: {note}" for note in inspection.notes)
+    yield from date_lines(reading, inspection)
+    linked = linked_taps(reading)
+    if linked is not None:
+        yield from read_lines(reading, inspection, linked)
+    else:
+        share = f" ({100 * inspection.share:.1f} %)" if inspection.read else ""
+        yield f"{number_of(inspection.read, 'row')} read, {inspection.counted:,} counted{share}, {inspection.read - inspection.counted:,} dropped"
+    if counts_column(reading) is not None:
+        yield f"the counted rows stand for {reading.stated.noun.number(inspection.trips)}"
+    if reading.clock.timezone is not None:
+        yield f"times are converted to {reading.clock.timezone}; those without an offset are taken for UTC"
+    if (
+        inspection.counted
+        and planner.DAY_KEY not in reading.universe.dimensions
+        and reading.stated.calendar is None
+    ):
+        yield "all days are added up; to tell them apart, state universe.days"
+
+
+def _causes(causes: Sequence[Cause]) -> Iterator[str]:
+    for cause in causes:
+        yield from _wrapped(f"- {cause.what}")
+        yield from _wrapped(f"  → {cause.cure}")
+        if cause.line:
+            yield from _wrapped(f"  → {cause.line}")
+        if cause.shown:
+            yield from _wrapped(f"  for example {', '.join(cause.shown)}")
+    if not causes:
+        yield "nothing suspicious was found in how rows are read"
+
+
+def _verdict(reading: TripReading, inspection: Inspection) -> Iterator[str]:
+    """What stops a release before its charge, by the same rules."""
+    stops = list(verdict(reading, inspection))
+    for stop in stops:
+        yield from _wrapped(f"- it would stop: {stop}")
+    if not stops:
+        each = " (of a series, each release is looked at when it is made)" if reading.stated.calendar else ""
+        yield f"yes: nothing in the rows would stop it{each}"
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(
+        line,
+        INSPECTION_WIDTH,
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    )
+
+
+def _dropped(inspection: Inspection) -> Iterator[str]:
+    if not inspection.dropped:
+        yield "none"
+        return
+    rows = [
+        (
+            d.reason,
+            f"in {d.column!r}" if d.column else "",
+            f"{d.rows:,}",
+            ", ".join(quoted_examples(d.examples)),
+        )
+        for d in inspection.dropped
+    ]
+    yield from aligned([("reason", "column", "rows", "examples"), *rows], right=[2])
+    yield "a row may have several reasons"
+
+
+def _loads(loads: PersonLoads, what: CountedNoun) -> Iterator[str]:
+    who = "person" if loads.per == RELEASE else f"person-{loads.per}"
+    definition = f" (a person-{loads.per} is one {loads.per} of one person)" if loads.per != RELEASE else ""
+    yield f"{number_of(loads.persons, who)} with {what.number(loads.trips)}{definition}"
+    yield ", ".join(f"{100 * share:g} % have at most {most:,}" for share, most in loads.quantiles.items())
+    if loads.together:
+        yield f"{number_of(loads.together, 'trip')} would be dropped to keep trips apart, whatever max_trips is (a second one of a person in the same period); the table includes them"
+    rows = [
+        (f"{most}", f"{lost:,}", f"{100 * lost / loads.trips:.1f} %" if loads.trips else "–")
+        for most, lost in loads.dropped.items()
+    ]
+    yield from aligned([("max_trips", "would drop", f"of the {what.many}"), *rows], right=[0, 1, 2])

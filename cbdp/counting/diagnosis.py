@@ -1,6 +1,6 @@
-"""Likely mistakes in how trips are read, the weightiest first, each with its cure.
+"""PRIVATE. Likely mistakes in how trips are read, the weightiest first, each with its cure.
 
-Private: every check reads rows, and what it says is for the curator alone.
+Every check reads rows, and what it says is for the curator alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,22 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cbdp.app.reading import (
+from cbdp.counting import planner
+from cbdp.counting.clock import ISO_NAME
+from cbdp.counting.columns import STAMP, TEXT, kind_of
+from cbdp.counting.engines import MISSING, OUTSIDE, UNKNOWN, UNREAD
+from cbdp.counting.inspection import (
+    MALFORMED,
+    NO_PERSON,
+    NOT_A_COUNT,
+    REASONS,
+    STRUCTURAL_ZERO,
+    DroppedRows,
+    Inspection,
+    rows_of,
+)
+from cbdp.counting.linking import LinkedTaps, Prepared
+from cbdp.counting.reading import (
     DATES,
     MAX_EXAMPLES,
     Cause,
@@ -29,25 +44,9 @@ from cbdp.app.reading import (
     toml_text,
     values_in,
 )
-from cbdp.config.guessing import count_like, guess_columns
-from cbdp.counting import Inspection, Schema, planner
-from cbdp.counting.clock import ISO_NAME
-from cbdp.counting.columns import STAMP, TEXT, kind_of
-from cbdp.counting.engines import MISSING, OUTSIDE, UNKNOWN, UNREAD
-from cbdp.counting.inspection import (
-    MALFORMED,
-    NO_PERSON,
-    NOT_A_COUNT,
-    REASONS,
-    STRUCTURAL_ZERO,
-    DroppedRows,
-    rows_of,
-)
-from cbdp.counting.linking import LinkedTaps, Prepared
 from cbdp.errors import InputError
 from cbdp.features import Dimension
-from cbdp.forecast.inputs import PLACES, stop_dimensions
-from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
+from cbdp.privacy.unit import RELEASE, Person, Trip
 from cbdp.text import aligned
 from cbdp_features.calendar import SECONDS_PER_DAY
 
@@ -105,6 +104,7 @@ def _plain(inspection: Inspection, dropped: DroppedRows) -> tuple[str, str] | No
 # The hours of the day: times that seem to be of another clock, and rows outside the hours
 
 
+PLACES = ("origin", "destination")  # the ends of linked taps
 CURVE_WIDTH, MAX_CURVE_ROWS = 40, 48  # characters of the longest bar, and bars: periods beyond are added up
 SECONDS_PER_HOUR = 3600
 QUIET_HOURS = 4  # consecutive hours of the night in which hardly anybody travels
@@ -212,7 +212,7 @@ WRITINGS: Mapping[str, Callable[[str], str]] = {
 
 
 def place_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
-    stops = stop_dimensions(reading.config)
+    stops = reading.stated.stop_dimensions
     stated_causes = set()
     for dropped in dropped_as(inspection, UNKNOWN):
         dimension = str(dropped.dimension)
@@ -243,12 +243,8 @@ def value_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause
 
 def further(reading: TripReading) -> list[str]:
     """The dimensions whose few values the configuration lists."""
-    dimensions = reading.config.universe.dimensions
-    return [
-        name
-        for name, values in dimensions.items()
-        if isinstance(values, tuple) and len(values) <= MAX_LISTED_VALUES
-    ]
+    dimensions = reading.universe.dimensions
+    return [name for name in reading.stated.listed if len(dimensions[name]) <= MAX_LISTED_VALUES]
 
 
 def _some(values: Sequence[object]) -> str:
@@ -283,7 +279,7 @@ def _of_stops(reading: TripReading, inspection: Inspection, dropped: DroppedRows
             return Cause(
                 dropped.rows,
                 what,
-                f"write them alike in {reading.config.data.stops!r} and in the trips",
+                f"write them alike in {reading.stated.stops!r} and in the trips",
                 shown,
             )
     return replace(_missing(reading, inspection, dropped), shown=shown)
@@ -296,7 +292,7 @@ def _missing(reading: TripReading, inspection: Inspection, dropped: DroppedRows)
     used = sum(trips > 0 for _, trips in inspection.by[str(dropped.dimension)])
     what = (
         f"{many} stop {'id' if ids == 1 else 'ids'} in column {dropped.column!r} {'is' if ids == 1 else 'are'} "
-        f"not in {reading.config.data.stops!r} "
+        f"not in {reading.stated.stops!r} "
         f"({number_of(dropped.rows, 'row')}; of its {len(reading.stops):,} stops {used:,} have trips)"
     )
     columns = toml_text(str(dropped.column))
@@ -316,7 +312,7 @@ MAX_TRIPS_OF_USUAL_DAY = 15  # and in one day, where the unit is a person's day
 
 
 def role_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
-    stops = stop_dimensions(reading.config)
+    stops = reading.stated.stop_dimensions
     person = reading.person
     wrong = {
         d: _lost(inspection, d)
@@ -416,15 +412,14 @@ MAX_VALUES_READ = 20_000  # different values of a column: wrong ones may be rare
 WHOLE_NUMBER = re.compile(r"\s*\+?\d+(\.0*)?\s*")
 
 
-def unused_counts(schema: Schema, columns: Mapping[str, str], unit: Unit) -> str | None:
+def unused_counts(reading: TripReading) -> str | None:
     """A column that seems to hold numbers of trips and is not used, by its name alone. Public: no row is looked at.
 
     With persons, rows are trips: counts name nobody.
     """
-    if planner.COUNT_KEY in columns or isinstance(unit, Person):
+    if planner.COUNT_KEY in reading.columns or isinstance(reading.unit, Person):
         return None
-    fits = [n for n, kind in schema.kinds.items() if n not in columns.values() and count_like(n, kind)]
-    return fits[0] if fits else None
+    return next((n for n in reading.stated.count_columns if n not in reading.columns.values()), None)
 
 
 def read_as_trips(column: str) -> Cause:
@@ -437,7 +432,7 @@ def read_as_trips(column: str) -> Cause:
 
 
 def table_causes(reading: TripReading, inspection: Inspection) -> Iterator[Cause]:
-    column = unused_counts(reading.schema, reading.columns, reading.unit)
+    column = unused_counts(reading)
     if column is not None:
         yield _tried(reading, inspection, column)
     counts = counts_column(reading)
@@ -461,7 +456,7 @@ def _and_empty(shown: tuple[str, ...], rows: int) -> tuple[str, ...]:
 def _tried(reading: TripReading, inspection: Inspection, column: str) -> Cause:
     """The columns as they are with the counts beside them; where that counts nothing, as they would be guessed."""
     cause = replace(read_as_trips(column), rows=inspection.read)
-    guessed = {r: c for r, c in guess_columns(reading.schema).items() if r in reading.columns}
+    guessed = {r: c for r, c in reading.stated.guessed.items() if r in reading.columns}
     for others in ({}, guessed):
         columns = {**reading.columns, **others, planner.COUNT_KEY: column}
         try:
@@ -609,8 +604,8 @@ def _one_sided(reading: TripReading, linked: LinkedTaps, words: TapWords) -> Cau
 
 def _by_stop(reading: TripReading) -> str:
     """The command that begins anew with counts by stop."""
-    data = reading.config.data
-    words = ["cbdp", "init", *data.trips, *(["--stops", data.stops] if data.stops else [])]
+    stated = reading.stated
+    words = ["cbdp", "init", *stated.trips, *(["--stops", stated.stops] if stated.stops else [])]
     return f"count taps by stop instead: {shlex.join([*words, '--count-taps', '--out', 'by-stop.toml'])}"
 
 
