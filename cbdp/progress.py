@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Watcher = Callable[[str, float], None]
+Say = Callable[[str], None]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
@@ -27,6 +28,10 @@ def watched(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _watcher.reset(token)
+
+
+def silent(_: str) -> None:
+    """For work that nobody watches."""
 
 
 def tell(stage: str, done: float = 0.0) -> None:

@@ -27,6 +27,7 @@ except ImportError:
     fcntl = None
 
 PARTIAL_SUFFIX = ".partial"  # the end of the names of folders beside what is being written
+SPILL_PREFIX = "cbdp-spill-"  # the start of the names of folders for what does not fit in an engine's memory
 UNLOCKED_SUFFIX = ".new"  # of those that are not locked yet: for an instant
 OWNER_PATTERN = r"(?P<computer>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-[0-9a-f]{8}"
 MAX_UNLOCKED_SECONDS = (

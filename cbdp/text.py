@@ -3,7 +3,7 @@
 Stops, columns, files and tables are named by others. A name may hold what a terminal obeys (escape sequences), what turns the order of
 reading around (bidirectional controls), what looks like further lines, what is markup, or what a spreadsheet computes. `printable` shows
 such characters as what they are, `html_text` and `markdown_text` show markup as text, `spreadsheet_cell` guards cells, and `masked` hides
-what looks like a password. All errors of this package (`cbdp.errors.CbdpError`), everything that the commands print (`cbdp.app.cli`), pages,
+what looks like a password. All errors of this package (`cbdp.errors.CbdpError`), everything that the commands print (`cbdp.commands.program`), pages,
 README files and CSV files pass through here; `cbdp.release.export.base` is for XML, and refuses what XML cannot hold.
 """
 

@@ -1,4 +1,6 @@
-"""The command line: the program `cbdp`, what it prints to, and how it ends. The commands themselves are in `cbdp.app.commands`.
+"""The program `cbdp`: the commands that touch trips or ledger, beside those of `cbdp.commands`, which see neither.
+
+What each is given, and what it does with it. Everything slow is imported by the command that needs it.
 
 Exit code 0: done; 1: a check or an audit failed, or a release after its charge; 2: bad usage or input, nothing was spent;
 130: interrupted.
@@ -6,290 +8,767 @@ Exit code 0: done; 1: a check or an audit failed, or a release after its charge;
 
 from __future__ import annotations
 
-import io
-import os
-import select
+import json
 import sys
-import threading
-import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout, suppress
-from types import TracebackType
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem, shell_complete
+from click.shell_completion import get_completion_class
 
-from cbdp.errors import CbdpError
-from cbdp.parts import did_you_mean
-from cbdp.text import message, shown
+from cbdp import __version__
+from cbdp.commands.listing import ledger, part_rows
+from cbdp.commands.program import (
+    COMPLETION_VARIABLE,
+    FILE,
+    FOLDER,
+    HELP_WIDTH,
+    REFUSED,
+    ProgramGroup,
+    argument,
+    name_of,
+    option,
+    release_argument,
+    run,
+    say,
+)
+from cbdp.commands.releases import ask, compare, export
+from cbdp.commands.series import series, series_argument, until_option
+from cbdp.errors import InputError
+from cbdp.parts import Parts, did_you_mean
+from cbdp.text import aligned
 
-REFUSED, INTERRUPTED = 2, 130  # 130 is what shells expect after Ctrl-C
-FIRST_NOTICE_SECONDS, NOTICE_SECONDS = (
-    5.0,
-    60.0,
-)  # seconds until a silent command says that it works, and until it says so again
-COMMANDS_WITH_PROGRESS = ("demo", "release", "series")  # commands that tell all along what they do
-BROKEN_PIPE_EXIT_CODE = 141  # and this where the reader of a pipe has gone
-HELP_WIDTH = 110  # characters of a line of help, where the terminal has so many
-COMPLETION_VARIABLE = "_CBDP_COMPLETE"  # in which a shell asks for completions
+if TYPE_CHECKING:
+    from cbdp.app.fleet.riders import FleetRules
+    from cbdp.app.plan import Plan
+    from cbdp.config import Config
+    from cbdp.counting import Counts
+    from cbdp.forecast.calendar import Slot
+    from cbdp.release import Release
+
+# what users want to do, and the commands for it, in the order in which they are used
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "Start": ("demo", "init", "inspect"),
+    "Release": ("check", "plan", "choose", "release", "series", "ledger"),
+    "Look at a release": ("report", "ask", "compare", "export", "fleet"),
+    "Prove": ("audit",),
+    "More": ("parts", "completion"),
+}
+
+
+@click.group(
+    "cbdp",
+    cls=ProgramGroup,
+    sections=SECTIONS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH},
+    epilog="Exit code 0: done. 1: a check or an audit failed, or a release after its charge. 2: bad usage or input, "
+    "nothing was spent. 130: interrupted.",
+)
+@click.version_option(__version__, message="cbdp %(version)s")
+@click.pass_context
+def program(context: click.Context) -> int:
+    """Publish how many people travel from where to where and when, with noise that protects each of them (differential privacy).
+    All tables add up; counts are whole and never negative.
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+    return REFUSED
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; our own errors become one line on standard error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without an ε shows a question mark
-    if argv is None:
-        sys.excepthook = _report_fault
-        if instruction := os.environ.get(COMPLETION_VARIABLE):
-            from cbdp.app.commands import program
-
-            return shell_complete(program, {}, "cbdp", COMPLETION_VARIABLE, instruction)
-    with redirect_stdout(_Shown(sys.stdout)), redirect_stderr(_Shown(sys.stderr)):
-        return _main(argv)
+    return run(program, argv)
 
 
-def _report_fault(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """The traceback of a fault of this program, which may end in a report to others: without passwords too."""
-    sys.stderr.write(shown("".join(traceback.format_exception(kind, error, trace))))
+for published in (ask, compare, export, ledger, series):
+    program.add_command(published)
 
 
-class _Shown(io.TextIOBase):
-    """Where commands print to: whatever they write passes `cbdp.text`, so no name commands the terminal and no password is shown."""
-
-    def __init__(self, out: TextIO) -> None:
-        self.out = out
-
-    def write(self, text: str) -> int:
-        self.out.write("\n".join(map(shown, text.split("\n"))))
-        return len(text)
-
-    def flush(self) -> None:
-        self.out.flush()
-
-    def isatty(self) -> bool:
-        return self.out.isatty()
-
-    def fileno(self) -> int:
-        return self.out.fileno()
-
-    def writable(self) -> bool:
-        return True
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self.out.encoding
+config_argument = argument("config", "configuration file", type=FILE)
+create_ledger_option = option(
+    "--create-ledger", is_flag=True, about="create the ledger: for the first release of these trips only"
+)
+accept_unusual_option = option(
+    "--accept-unusual",
+    is_flag=True,
+    about="go on also if rows are repeated, days have none, trips are many more or fewer than data.expected_trips, or times are in UTC; "
+    "see `cbdp inspect` first",
+)
 
 
-def _main(argv: Sequence[str] | None) -> int:
-    from cbdp.app.commands import program
+def accept_dropped_option(about: str) -> Callable[[Any], Any]:
+    return option("--accept-dropped", is_flag=True, about=f"{about}; see `cbdp inspect` first")
 
-    words = list(sys.argv[1:] if argv is None else argv)
-    done = threading.Event()
-    if argv is None and words and words[0] in program.commands and not _tells(words[0]):
-        threading.Thread(target=_patience, args=(words[0], done), daemon=True).start()
+
+# Start: a demonstration, a first configuration, a look at the trips
+
+
+@program.command()
+@option("--epsilon", default="1", about="privacy budget (default: 1)")
+@option("--quick", is_flag=True, about="two hours of the city: done in seconds")
+@option("--out", type=FOLDER, about="folder for its files (default: cbdp-demo, or cbdp-demo-quick)")
+@option(
+    "--files",
+    type=FOLDER,
+    metavar="FOLDER",
+    about="only write files to practise with: stops, and invented trips as trips, counts and taps",
+)
+def demo(epsilon: str, quick: bool, out: str | None, files: str | None) -> int:
+    """Do the whole job on an invented city, or write files to practise with."""
+    if files:
+        return _practice_files(Path(files))
+    from cbdp.app.demo import demo as run
+    from cbdp.commands.stopping import Interrupts
+
+    return run(epsilon, out, say, quick=quick, interrupts=Interrupts(say))
+
+
+def _practice_files(folder: Path) -> int:
+    from cbdp.commands.new_file import check_new, write_new
+    from cbdp.datasets.practice import practice_files
+
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = practice_files()
+    for name in texts:
+        check_new(folder / name, internal=False)
+    for name, text in texts.items():
+        write_new(folder / name, text)
+        print(f"wrote {folder / name}")
+    return 0
+
+
+@program.command()
+@argument(
+    "trips",
+    "Parquet or CSV file of trips, or a URL; only its column names are read",
+    nargs=-1,
+    required=True,
+    type=FILE,
+)
+@option("--stops", type=FILE, about="public file of stops: CSV, GTFS (stops.txt, zip), GBFS or GeoJSON")
+@option(
+    "--preset",
+    type=name_of(lambda: PART_KINDS["presets"].table().names()),
+    about="the specification that the trips follow; `cbdp parts presets` lists them",
+)
+@option(
+    "--time-format",
+    metavar="FORMAT",
+    multiple=True,
+    about='how times are written, for example "%d/%m/%Y %H:%M" or epoch_s; may be given several times',
+)
+@option(
+    "--count-taps",
+    is_flag=True,
+    about="of taps of cards: count them by stop, where riders do not tap off; otherwise a tap-on and the next tap-off are a trip",
+)
+@option("--out", default="cbdp.toml", type=FILE, about="where to write it (default: cbdp.toml)")
+def init(
+    trips: tuple[str, ...],
+    stops: str | None,
+    preset: str | None,
+    time_format: tuple[str, ...],
+    count_taps: bool,
+    out: str,
+) -> int:
+    """Write a commented configuration for your files."""
+    from cbdp.app.init import summary_lines, write
+
+    path = write(out, trips, stops, preset=preset, time_format=time_format, count_taps=count_taps)
+    print("\n".join(summary_lines(path)))
+    return 0
+
+
+@program.command()
+@config_argument
+@option(
+    "--out",
+    type=FILE,
+    about="write it to this new file instead, as text or (.html) as a page; never publish it: its name must contain 'internal'",
+)
+def inspect(config: str, out: str | None) -> int:
+    """Show you how your trips are read: which rows count, which do not and why; private."""
+    from cbdp.app.inspecting import all_sections, as_page, as_text
+    from cbdp.commands.new_file import check_new, write_new
+    from cbdp.config import read
+    from cbdp.report.markup import INTERNAL_WARNING
+
+    path = Path(out) if out else None
+    if path is not None:
+        check_new(path, internal=True)
+    parts = all_sections(read(config))
+    if path is None:
+        print(as_text(parts))
+        return 0
+    web = path.suffix.lower() in (".html", ".htm")
+    write_new(path, as_page(parts) if web else as_text(parts) + "\n", internal=True)
+    print(f"{INTERNAL_WARNING}\n{path}")
+    return 0
+
+
+# Release: forecast, charge, publish
+
+
+@program.command()
+@config_argument
+@option(
+    "--within",
+    metavar="FEATURE=PERCENT",
+    multiple=True,
+    about="also say which ε makes a feature so precise, for example zone=5",
+)
+@option("--all", "--verbose", "everything", is_flag=True, about="everything, section by section")
+@option("--picture", is_flag=True, about="only the tables as a Mermaid graph")
+@option("--json", "as_json", is_flag=True, about="only the numbers, for programs")
+def check(config: str, within: tuple[str, ...], everything: bool, picture: bool, as_json: bool) -> int:
+    """Explain what would be released; spends nothing, reads no trip."""
+    if everything + picture + as_json > 1:
+        raise click.UsageError("--all, --picture and --json exclude each other: give one of them")
+    for wish in within:
+        _check_wish(wish)
+    from cbdp.forecast import answers, explain
+    from cbdp.forecast.check import plan_as_json, wrapped
+    from cbdp.forecast.running import running_lines
+
+    plan = plan_of_file(config)
+    wish_answers = answers(plan, within)
+    explanation = explain(plan)
+    if as_json:
+        print(json.dumps(plan_as_json(plan, explanation, wish_answers), indent=1, ensure_ascii=False))
+        return 0
+    if picture:
+        print(explanation.mermaid)
+        return 0
+    body = [explanation.text] if everything else [explanation.screen, *wrapped(running_lines(plan)[:1])]
+    print("\n".join([*body, *wrapped(wish_answers), *_place_in_series(config, plan)]))
+    return 0
+
+
+@program.command("plan")
+@config_argument
+@option(
+    "--page", metavar="FILE", default="plan.html", type=FILE, about="where to write it (default: plan.html)"
+)
+def plan_page(config: str, page: str) -> int:
+    """Write a page to choose ε, units, shares, periods and zones with; spends nothing, reads no trip."""
+    from cbdp.commands.new_file import check_new, write_new
+    from cbdp.forecast.page import page_facts
+    from cbdp.forecast.plan_page import build
+
+    path = Path(page)
+    check_new(path, internal=False)
+    plan = plan_of_file(config, must_fit=False)
+    say("working out what other periods and zones would do …")
+    write_new(path, build(page_facts(plan)))
+    print(f"{path}\nOpen it in a browser: it needs no network, and no trip was read.")
+    return 0
+
+
+def plan_of_file(path: str, *, must_fit: bool = True) -> Plan:
+    """What a configuration means; of a series, the next release that is to be made."""
+    from cbdp.app.plan import plan
+    from cbdp.config import read
+
+    config = read(path)
+    return plan(config, None if config.series is None else _next_slot(config), must_fit=must_fit)
+
+
+def _next_slot(config: Config) -> Slot | None:
+    """The next release of a series that is to be made; None: the first."""
+    from cbdp.forecast.calendar import due_slots, last_ended_day, pending
+
+    return next(iter(pending(config, due_slots(config, last_ended_day(config)))), None)
+
+
+def _place_in_series(path: str, plan: Plan) -> Iterator[str]:
+    """Where a release stands in its series."""
+    if plan.slot is None:
+        return
+    from cbdp.config import read
+    from cbdp.forecast.calendar import last_ended_day
+    from cbdp.forecast.status import status_of
+
+    config = read(path)  # the plan's is that of one release
+    yield ""
+    yield f"This is release {plan.slot.label} of a series:"
+    yield from status_of(config, last_ended_day(config)).lines()
+
+
+def _check_wish(wish: str) -> None:
+    from cbdp.privacy.numbers import positive
+
+    feature, _, percent = wish.partition("=")
     try:
-        return _run(program, words)
-    finally:
-        done.set()
-        if argv is not None:
-            _hear_again()
+        positive(percent.replace("%", "").strip())
+    except InputError:
+        feature = ""
+    if not feature:
+        raise InputError(f"--within takes FEATURE=PERCENT, for example zone=5, not {wish!r}")
 
 
-def _tells(command: str) -> bool:
-    """Whether a command says by itself what it does."""
-    return command in COMMANDS_WITH_PROGRESS or (command == "ask" and sys.stderr.isatty())
+@program.command()
+@config_argument
+@accept_dropped_option("buy also if fewer than half of the rows count")
+@accept_unusual_option
+def choose(config: str, accept_dropped: bool, accept_unusual: bool) -> int:
+    """Choose max_trips with noise, and charge it to the ledger, where privacy.unit asks for that."""
+    from cbdp.app.choosing import buy
+    from cbdp.app.trips import requested_quantile
+    from cbdp.config import read
+
+    settings = read(config)
+    purchase = buy(settings, accept_dropped=accept_dropped, accept_unusual=accept_unusual)
+    bought = requested_quantile(settings)
+    assert bought is not None
+    paid = (
+        f"ε = {bought.epsilon} was charged" if purchase.fresh else "it was bought before, nothing was spent"
+    )
+    print(f"max_trips = {purchase.max_trips} ({paid})\n{purchase.path}")
+    return 0
 
 
-def _patience(
-    command: str, done: threading.Event, wait: float = FIRST_NOTICE_SECONDS, again: float = NOTICE_SECONDS
-) -> None:
-    """Say that a command is still at work, where it takes long and says nothing of it: to whoever waits, or reads a log."""
-    passed = wait
-    while not done.wait(passed if passed == wait else again):
-        with suppress(OSError, ValueError):
-            print(f"cbdp {command}: still working, {passed:.0f} seconds so far", file=sys.stderr, flush=True)
-        passed += again
+@program.command()
+@config_argument
+@create_ledger_option
+@accept_dropped_option("release also if fewer than half of the rows count, or of the trips are kept")
+@accept_unusual_option
+def release(config: str, create_ledger: bool, accept_dropped: bool, accept_unusual: bool) -> int:
+    """Publish: count, charge the ledger, measure, solve, round, write."""
+    from cbdp.commands.stopping import Interrupts
 
+    with Interrupts(say) as interrupts:  # before anything slow is loaded
+        from cbdp.app.inspecting import judged
+        from cbdp.app.plan import plan
+        from cbdp.app.publish import publish
+        from cbdp.config import read
+        from cbdp.counting.plausibility import Accepted
 
-def _hear_again() -> None:
-    """A caller that goes on wants its signals back; the program itself is about to end."""
-    if "cbdp.app.stopping" in sys.modules:
-        sys.modules["cbdp.app.stopping"].hear_again()
-
-
-def _run(program: click.Group, argv: list[str]) -> int:
-    # not by `program.main`, which turns an interruption into an `Abort` without its message, and writes to a pipe that is gone
-    try:
-        with program.make_context("cbdp", argv) as context:
-            code = int(program.invoke(context))
-        sys.stdout.flush()  # here, where a reader who has gone is understood
-    except click.exceptions.Exit as end:  # after --help and --version
-        return end.exit_code
-    except click.UsageError as error:
-        return _stopped(_usage_message(error), REFUSED)
-    except CbdpError as error:
-        return _stopped(str(error), getattr(error, "exit_code", REFUSED))
-    except KeyboardInterrupt as stopped:
-        return _stopped(str(stopped) or "interrupted", INTERRUPTED)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError) and _unheard():
-            return BROKEN_PIPE_EXIT_CODE
-        return _stopped(f"{error.filename or 'a file'}: {error.strerror or error}", REFUSED)
-    return code
-
-
-def _usage_message(error: click.UsageError) -> str:
-    """What is wrong, in one line, and where to read how it is right."""
-    name = "cbdp" if error.ctx is None else error.ctx.command_path
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        options = [o for p in error.ctx.command.params for o in p.opts if o.startswith("--")]
-        text = f"there is no option '{error.option_name}': {did_you_mean(error.option_name, [*options, '--help'])}"
-    else:
-        text = error.format_message()
-    return f"{text[:1].lower()}{text[1:].rstrip('.')} (see {name} --help)"
-
-
-def _unheard() -> bool:
-    """Whether nobody reads the output any more, as after `| head`; then nothing is said of it."""
-    stdout = sys.stdout.out if isinstance(sys.stdout, _Shown) else sys.stdout
-    if not isinstance(stdout, io.TextIOWrapper) or not hasattr(select, "poll"):
-        return False
-    out, watched = stdout.fileno(), select.poll()
-    watched.register(out, 0)
-    if not any(event & select.POLLERR for _, event in watched.poll(0)):
-        return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), out)  # what is left is not written at the end
-    return True
-
-
-def _stopped(why: str, code: int) -> int:
-    print(f"cbdp: {' '.join(message(why).split())}", file=sys.stderr)
-    return code
-
-
-# How commands are declared: by click, whose arguments have no line of help before its version 8.3
-
-About = str | Callable[[], str]  # worked out only where help is asked for: what it lists may be slow to load
-
-
-class ProgramArgument(click.Argument):
-    """An argument with a line about it."""
-
-    def __init__(self, declarations: Sequence[str], *, about: About, **attributes: Any) -> None:
-        super().__init__(declarations, **attributes)
-        self.about = about
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
-        return self.get_usage_pieces(ctx)[0], self.about if isinstance(self.about, str) else self.about()
-
-
-class ProgramOption(click.Option):
-    def __init__(self, declarations: Sequence[str], *, about: About, **attributes: Any) -> None:
-        super().__init__(declarations, **attributes)
-        self.about = about
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        self.help = self.about if isinstance(self.about, str) else self.about()
-        return super().get_help_record(ctx)
-
-
-class ProgramCommand(click.Command):
-    """A command whose help lists arguments too."""
-
-    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """They stand with the options."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, kind in (("Arguments", ProgramArgument), ("Options", click.Option)):
-            records = [
-                record
-                for p in self.get_params(ctx)
-                if isinstance(p, kind) and (record := p.get_help_record(ctx))
-            ]
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
-
-
-class ProgramGroup(click.Group):
-    """Commands that help lists under a heading for each thing that a user wants to do."""
-
-    command_class = ProgramCommand
-    group_class = type
-
-    def __init__(
-        self,
-        *arguments: Any,
-        sections: Mapping[str, Sequence[str]] | None = None,
-        default: str | None = None,
-        **attributes: Any,
-    ) -> None:
-        super().__init__(*arguments, **{"no_args_is_help": False, **attributes})
-        self.sections, self.default = sections, default
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Whatever names no command is given to the default one."""
-        if self.default is not None and args and args[0] not in (*self.commands, *ctx.help_option_names):
-            args = [self.default, *args]
-        return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """In the order in which they are used."""
-        return (
-            list(self.commands)
-            if self.sections is None
-            else [name for names in self.sections.values() for name in names]
+        settings = read(config)
+        if settings.series is not None:
+            raise InputError(
+                f"{config} describes a series: run cbdp series run {config}, which makes every release that is due"
+            )
+        done = publish(
+            plan(settings),
+            say,
+            create_ledger=create_ledger,
+            interrupts=interrupts,
+            judge=judged(say, Accepted(accept_dropped, accept_unusual)),
         )
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"there is no command {args[0]!r}: {did_you_mean(args[0], self.list_commands(ctx))}")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        for title, names in (self.sections or {"Commands": tuple(self.commands)}).items():
-            with formatter.section(title):
-                formatter.write_dl([(name, line_about(self.commands[name])) for name in names])
+        outcome = "released to" if done.fresh else "this request has been released before, nothing was spent:"
+        print(f"{outcome} {done.path}\nopen {done.path / 'report.html'}")
+    return 0
 
 
-def line_about(command: click.Command) -> str:
-    """The first line of a command's help."""
-    return (command.help or "").partition("\n")[0].rstrip(".")
+@series.command("run")
+@series_argument
+@until_option
+@create_ledger_option
+@option("--verbose", is_flag=True, about="also tell the stages of each release")
+@accept_dropped_option("release also if fewer than half of the rows count, or a period has no trips")
+@accept_unusual_option
+def series_run(
+    config: str,
+    until: str | None,
+    create_ledger: bool,
+    verbose: bool,
+    accept_dropped: bool,
+    accept_unusual: bool,
+) -> int:
+    """Make every release that is due and not yet made."""
+    from cbdp.commands.stopping import INTERRUPTED_EXIT_CODE, Interrupts
+
+    with Interrupts(say):  # before anything slow is loaded
+        from cbdp.app.series import run_series
+        from cbdp.config import read
+        from cbdp.counting.reading import number_of
+        from cbdp.forecast.calendar import check_over, until_of
+        from cbdp.progress import silent
+
+        settings = read(config)
+        end = until_of(settings, until)
+        check_over(settings, end)
+    ran = run_series(
+        settings,
+        end,
+        say,
+        create_ledger=create_ledger,
+        watching=lambda: Interrupts(say),
+        accept_dropped=accept_dropped,
+        accept_unusual=accept_unusual,
+        detail=say if verbose else silent,
+    )
+    left = ran.due - ran.finished - len(ran.released)
+    print(
+        f"{number_of(len(ran.released), 'release')} made now; {ran.due} {'is' if ran.due == 1 else 'are'} due by the end of {end}, "
+        f"{left} of these {'is' if left == 1 else 'are'} missing"
+    )
+    if ran.stopped:
+        say("stopped after a release: run the command again to go on")
+        return INTERRUPTED_EXIT_CODE
+    return 0
 
 
-class CompletedText(click.types.StringParamType):
-    """A text as it is written, which a shell completes: whoever reads it says what is wrong with it."""
+@ledger.command("create")
+@config_argument
+def create_ledger(config: str) -> int:
+    """Create the ledger that a configuration names, once, before the first release."""
+    from cbdp.app.plan import plan
+    from cbdp.app.publish import opened
+    from cbdp.config import read
 
-    def __init__(self, name: str, completions: Callable[[str], list[CompletionItem]]) -> None:
-        self.name, self.completions = name, completions
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        return self.completions(incomplete)
-
-
-FILE = CompletedText("file", lambda incomplete: [CompletionItem(incomplete, type="file")])  # or a URL
-FOLDER = CompletedText("folder", lambda incomplete: [CompletionItem(incomplete, type="dir")])
+    planned = plan(read(config))
+    existed = planned.account.exists
+    with opened(planned, create=True) as account:
+        state = "exists already, nothing was changed" if existed else "created"
+        left = f"cap {account.caps}, spent {account.spent}"
+        print(
+            f"{state}: {account.path} of {account.owner}, {left}\nkeep copies of it: nothing else knows what was spent"
+        )
+    return 0
 
 
-def name_of(names: Callable[[], Sequence[str]]) -> CompletedText:
-    """A name out of a table, which is loaded only where a shell asks for completions."""
-    return CompletedText(
-        "name", lambda incomplete: [CompletionItem(n) for n in names() if n.startswith(incomplete)]
+# Look at a release: all of it is post-processing of published files, but for what is marked internal
+
+
+@program.command()
+@release_argument
+@option("--out", type=FILE, about="where to write it (default: beside the release)")
+@option(
+    "--internal",
+    metavar="CONFIG",
+    type=FILE,
+    about="compare with the trips; never publish the result, whose name (--out) must contain 'internal'",
+)
+def report(release: str, out: str | None, internal: str | None) -> int:
+    """Write the report of a release, or one for the curator's eyes only."""
+    from cbdp.app.internal import build_internal
+    from cbdp.commands.new_file import check_new, write_new
+    from cbdp.release import load
+    from cbdp.report import build
+    from cbdp.report.markup import INTERNAL_WARNING
+
+    published = load(release)
+    if internal and not out:
+        raise InputError("an internal report shows private counts: say with --out where it may be written")
+    place = Path(release).absolute()
+    path = Path(out) if out else place.with_name(f"{place.name}-report.html")
+    check_new(path, internal=bool(internal))
+    if internal:
+        write_new(path, build_internal(published, _truth(internal, published)), internal=True)
+    else:
+        write_new(path, build(published))
+    print(f"{INTERNAL_WARNING}\n{path}" if internal else path)
+    return 0
+
+
+def _truth(config: str, release: Release) -> Counts:
+    from cbdp.app.plan import plan
+    from cbdp.config import read
+    from cbdp.counting import count
+    from cbdp.forecast.calendar import slot_of
+
+    settings = read(config)
+    slot = None if settings.series is None or release.series is None else slot_of(settings, release.series)
+    planned = plan(settings, slot)
+    return count(
+        planned.trips,
+        planned.universe,
+        columns=planned.columns,
+        unit=planned.unit,
+        clock=planned.clock,
+        days=planned.days,
     )
 
 
-def argument(name: str, about: About, **attributes: Any) -> Callable[[Any], Any]:
-    return click.argument(name, cls=ProgramArgument, about=about, **attributes)
+# Shuttle fleets on a release
 
 
-def option(*names: str, about: About, **attributes: Any) -> Callable[[Any], Any]:
-    return click.option(*names, cls=ProgramOption, about=about, **attributes)
+@program.group()
+def fleet() -> None:
+    """Size shuttle fleets on a release, compare with the real trips."""
+
+
+def _plugin_names(kind: str) -> list[str]:
+    from cbdp.transit.plugins import PLUGIN_TABLES
+
+    return list(PLUGIN_TABLES[kind].names())
+
+
+def _built_in_city() -> str:
+    from cbdp.app.fleet.riders import BUILT_IN
+
+    return (
+        f"a table of stops (CSV: stop, lat and lon or x and y, and optionally zone and hub), a GTFS folder or zip, or {BUILT_IN} (default: "
+        "the stops of the release, with its zones; a hub in the middle of each, and a bus every 10 minutes between them)"
+    )
+
+
+def _units() -> str:
+    from cbdp.transit.city import KM, KM_PER_UNIT
+
+    return f"of x and y in a table of stops: {' or '.join(KM_PER_UNIT)} (default: {KM})"
+
+
+def _driving(what: str, name: str) -> str:
+    from cbdp.transit.city import Driving
+    from cbdp.transit.city_sources import URBAN_DRIVING
+
+    usual, built_in = getattr(URBAN_DRIVING, name), getattr(Driving(), name)
+    return f"{what} (default: {usual:g}; the built-in city: {built_in:g})"
+
+
+def _default_rule(text: str, name: str) -> str:
+    from cbdp.app.fleet.riders import FleetRules
+
+    return text.format(getattr(FleetRules(), name))
+
+
+COMMAND_OR_NAME = "package.module:attribute or command:…"
+RULES = (
+    option("--city", type=FILE, about=_built_in_city),
+    option("--lines", type=FILE, about="bus lines of a city from CSV: line, stop, headway"),
+    option("--times", type=FILE, about="travel times of a city from CSV: from, to, seconds"),
+    option(
+        "--zones", type=FILE, about="zones of a GTFS feed's stops: CSV with stop, zone, and optionally hub"
+    ),
+    option("--units", about=_units),
+    option("--hours", about="part of the day, for example 08:00-10:00"),
+    option(
+        "--sizer",
+        type=name_of(lambda: _plugin_names("sizer")),
+        about=lambda: f"plug-in that sizes the fleet: {', '.join(_plugin_names('sizer'))}, {COMMAND_OR_NAME}",
+    ),
+    option(
+        "--dispatcher",
+        type=name_of(lambda: _plugin_names("dispatcher")),
+        about=lambda: (
+            f"plug-in that assigns riders to shuttles: {', '.join(_plugin_names('dispatcher'))}, {COMMAND_OR_NAME}"
+        ),
+    ),
+    option(
+        "--modes",
+        type=name_of(lambda: _plugin_names("modes")),
+        about=lambda: (
+            f"plug-in that says how each trip is served: {', '.join(_plugin_names('modes'))} or package.module:attribute"
+        ),
+    ),
+    option("--speed", type=float, about=lambda: _driving("of shuttles, in km/h", "speed")),
+    option(
+        "--detour",
+        type=float,
+        about=lambda: _driving("length of a way, as a multiple of the straight line", "detour"),
+    ),
+    option("--only", multiple=True, metavar="DIMENSION=VALUE", about="trips of one day, day type …"),
+    option(
+        "--limit",
+        type=int,
+        about=lambda: _default_rule("longest mean wait, in seconds (default: {})", "limit"),
+    ),
+    option(
+        "--period",
+        type=int,
+        about=lambda: _default_rule(
+            "length in seconds of the parts of the day that keep the limit (default: {}; 0: only the day as a whole)",
+            "period",
+        ),
+    ),
+    option("--seed", type=int, about="seed for the seconds at which trips begin (default: 0)"),
+    option("--page", metavar="HTML", type=FILE, about="also write a picture of the service"),
+)
+
+
+def rules_options(command: Callable[..., int]) -> Callable[..., int]:
+    """How a fleet is to serve, and where."""
+    for decorated in reversed(RULES):
+        command = decorated(command)
+    return command
+
+
+def _rules(options: Mapping[str, Any]) -> FleetRules:
+    from cbdp.app.fleet.riders import FleetRules
+
+    return FleetRules(**{name: value for name, value in options.items() if value is not None})
+
+
+@fleet.command("size")
+@argument("source", "folder of a release, or a configuration (reads real trips: internal)", type=FILE)
+@rules_options
+def size_fleet(source: str, page: str | None, **rules: Any) -> int:
+    """Size a fleet on a release, run it, print its service."""
+    from cbdp.app.fleet import size
+
+    return size(source, _rules(rules), page=page)
+
+
+@fleet.command("compare")
+@release_argument
+@option(
+    "--trips",
+    required=True,
+    metavar="CONFIG",
+    type=FILE,
+    about="the real trips: a configuration, Parquet or CSV",
+)
+@rules_options
+def compare_fleet(release: str, trips: str, page: str | None, **rules: Any) -> int:
+    """A release's fleet on the real trips: the paper's Table 1 row."""
+    from cbdp.app.fleet import compare
+
+    return compare(release, trips, _rules(rules), page=page)
+
+
+def _plugin_kinds() -> list[str]:
+    from cbdp.transit.plugins import PLUGIN_TABLES
+
+    return sorted(PLUGIN_TABLES)
+
+
+@fleet.command("check-plugin")
+@argument("kind", lambda: ", ".join(_plugin_kinds()), type=name_of(_plugin_kinds))
+@argument("name", "its name, package.module:attribute, or command:…")
+@option("--seconds", type=float, default=60.0, about="limit for each answer (default: 60)")
+def check_plugin(kind: str, name: str, seconds: float) -> int:
+    """Does a plug-in keep the rules? Exit code 1 if not."""
+    from cbdp.app.fleet import print_checks
+
+    return print_checks(kind, name, seconds=seconds)
+
+
+# Prove
+
+TRIPS_OF_CONFIG = "\0"  # --trips without a file; no file has such a name
+
+
+@program.command()
+@argument("release", "folder of a release, or of tables that its audit.toml describes", type=FOLDER)
+@option("--ledger", metavar="FILE", type=FILE, about="also check that the release was charged")
+@option(
+    "--config",
+    metavar="CONFIG",
+    type=FILE,
+    about="the configuration it was made from: checks its ledger and request",
+)
+@option(
+    "--trips",
+    is_flag=False,
+    flag_value=TRIPS_OF_CONFIG,
+    metavar="FILE",
+    about="curator only: test the noise against the real trips: those of --config, or of a file or a configuration; "
+    "never publish the result, and write 'internal' into the names of its files",
+)
+@option("--out", metavar="HTML", type=FILE, about="also write the reviewer's page")
+@option("--json", "json_file", metavar="JSON", type=FILE, about="also write the findings as JSON")
+def audit(
+    release: str,
+    ledger: str | None,
+    config: str | None,
+    trips: str | None,
+    out: str | None,
+    json_file: str | None,
+) -> int:
+    """Attack a release before others do; exit 1 if a finding contradicts what it claims."""
+    from cbdp.app.audit.run import audit_release, check_output_path, lines
+    from cbdp.audit.page import build
+    from cbdp.commands.new_file import write_new
+    from cbdp.progress import in_quarters, watched
+
+    outputs = [Path(p) for p in (out, json_file) if p is not None]
+    for path in outputs:
+        check_output_path(path, Path(release), sensitive=trips is not None)
+    if len({p.absolute() for p in outputs}) < len(outputs):
+        raise InputError(f"--out and --json both name {str(outputs[0])!r}: choose two files")
+    with watched(in_quarters(say)) if sys.stderr.isatty() else nullcontext():
+        done = audit_release(
+            release, ledger=ledger, config=config, trips=True if trips == TRIPS_OF_CONFIG else trips
+        )
+    print("\n".join(lines(done)))
+    if json_file is not None:
+        write_new(Path(json_file), done.json(), internal=done.sensitive)
+    if out is not None:
+        write_new(Path(out), build(done), internal=done.sensitive)
+        print(f"open {out}")
+    return int(done.verdict == "contradicts")
+
+
+# More
+
+
+@program.command()
+@argument(
+    "kind",
+    lambda: f"only these: {', '.join(PART_KINDS)}",
+    required=False,
+    type=name_of(lambda: list(PART_KINDS)),
+)
+def parts(kind: str | None) -> int:
+    """List solvers, mechanisms and all other parts, also of installed packages."""
+    print("\n".join(part_lines(kind)))
+    return 0
+
+
+@program.command()
+@argument("shell", "bash, zsh or fish", type=click.Choice(("bash", "zsh", "fish")), metavar="SHELL")
+def completion(shell: str) -> int:
+    """Print what makes a shell complete commands, options and files: eval "$(cbdp completion bash)"."""
+    complete = get_completion_class(shell)
+    assert complete is not None
+    print(complete(program, {}, "cbdp", COMPLETION_VARIABLE).source())
+    return 0
+
+
+# Every kind of part that others may add, and what `cbdp parts` says of each part
+
+
+@dataclass(frozen=True)
+class PartKind:
+    """Where the table of a kind is, and which capabilities of its parts are shown: title → attribute."""
+
+    where: str
+    shown: Mapping[str, str] = field(default_factory=dict)
+
+    def table(self) -> Parts[Any]:
+        module, _, attribute = self.where.partition(":")
+        parts: Parts[Any] = getattr(import_module(module), attribute)
+        return parts
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A title, and a row for each part."""
+        return part_rows(self.table(), self.shown)
+
+
+PART_KINDS: Mapping[str, PartKind] = {
+    "solvers": PartKind(
+        "cbdp.solvers:SOLVERS",
+        {"exact counts": "exact_values", "warm start": "warm", "trip types": "largest"},
+    ),
+    "mechanisms": PartKind("cbdp.mechanisms:MECHANISMS"),
+    "estimators": PartKind("cbdp.estimation:ESTIMATORS"),
+    "roundings": PartKind("cbdp.rounding:ROUNDINGS"),
+    "budgets": PartKind("cbdp.privacy.budget:BUDGETS"),
+    "laws": PartKind("cbdp.privacy.noise:NOISE_DISTRIBUTIONS"),
+    "samplers": PartKind("cbdp.measuring.samplers:SAMPLERS"),
+    "engines": PartKind("cbdp.counting.engines:ENGINES"),
+    "presets": PartKind("cbdp.app.presets:PRESETS", {"follows": "follows"}),
+    "formats": PartKind("cbdp.release.export:FORMATS"),
+    "designers": PartKind("cbdp.transit:DESIGNERS"),
+    "sizers": PartKind("cbdp.transit:SIZERS"),
+    "dispatchers": PartKind("cbdp.transit:DISPATCHERS"),
+    "modes": PartKind("cbdp.transit:MODE_CHOICES"),
+}
+
+
+def part_lines(kind: str | None = None) -> Iterator[str]:
+    """All parts of one kind, or of every kind."""
+    if kind is not None and kind not in PART_KINDS:
+        raise InputError(f"unknown kind of part {kind!r}: {did_you_mean(kind, list(PART_KINDS))}")
+    for name in [kind] if kind else PART_KINDS:
+        table = PART_KINDS[name].table()
+        yield f"{name} (other packages add theirs to the entry-point group {table.group})"
+        yield from (f"  {line}" for line in aligned(PART_KINDS[name].rows()))
+        yield ""

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.app.plan import Plan, plan
-from cbdp.app.publish import Say, publish
-from cbdp.app.stopping import Interrupts
+from cbdp.app.publish import publish
+from cbdp.commands.stopping import Interrupts
 from cbdp.config import read
 from cbdp.counting import Counts, count
 from cbdp.datasets import Dataset, ann_arbor
 from cbdp.forecast import explain
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism
 from cbdp.privacy.numbers import positive
+from cbdp.progress import Say
 from cbdp.release import Release
 from cbdp.text import aligned
 

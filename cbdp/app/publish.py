@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cbdp.app.stopping import Interrupts
 from cbdp.app.trips import is_unbought
 from cbdp.arrays import Ints
+from cbdp.commands.stopping import Interrupts
 from cbdp.counting.counts import Counts, count
 from cbdp.errors import CbdpError, InputError, SolverError
 from cbdp.features import FeatureDag, Universe
@@ -33,7 +33,7 @@ from cbdp.forecast.account import charge_missing_from_ledger, missing_ledger
 from cbdp.ledger import Charge, Ledger
 from cbdp.ledger.charges import SYMBOLS, reserve_arguments
 from cbdp.measuring import MAX_DENSE_TRIP_TYPES
-from cbdp.progress import in_quarters, tell, watched
+from cbdp.progress import Say, in_quarters, silent, tell, watched
 from cbdp.release.files import MANIFEST, Saved, load, read_manifest
 from cbdp.release.layout import check_writable
 from cbdp.scratch import partial_name, sweep
@@ -46,12 +46,7 @@ if TYPE_CHECKING:
     from cbdp.release.release import Release
 
 
-Say = Callable[[str], None]
 Judge = Callable[["Plan", "Counts"], None]  # refuses by an error
-
-
-def silent(_: str) -> None:
-    """For runs that nobody watches."""
 
 
 def approve(plan: Plan, counts: Counts) -> None:

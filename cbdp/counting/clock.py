@@ -13,7 +13,7 @@ import numpy as np
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp_features.calendar import SECONDS_PER_DAY, day_type, seconds_of_day
+from cbdp_features.calendar import DAY_STARTS, SECONDS_PER_DAY, day_type, fixed_offset, seconds_of_day
 
 # Times written as text: one pattern for each form, so that every engine reads the same texts, and reads them alike. A pattern uses only what RE2, Java and PostgreSQL share. Its groups, in order, are the parts named beside it; ranges (hours to
 # 23, minutes to 59) are in the pattern, so that only the length of months is left to check.
@@ -140,9 +140,6 @@ def _form_error(text: str, why: str) -> str:
 # The clock
 
 
-OFFSET_PATTERN = re.compile(r"([+-])(\d\d):?(\d\d)")
-
-
 @dataclass(frozen=True)
 class Clock:
     """How time stamps are read.
@@ -161,7 +158,7 @@ class Clock:
     timezone: str | None = None
     format: str | tuple[str, ...] | None = None
     holidays: Mapping[dt.date, str] | tuple[tuple[dt.date, str], ...] = ()
-    day_starts: str = "00:00"
+    day_starts: str = DAY_STARTS
 
     def __post_init__(self) -> None:
         table = dict(self.holidays)
@@ -200,19 +197,6 @@ class Clock:
         'sunday'
         """
         return day_type(day, dict(self.holidays))
-
-
-def fixed_offset(zone: str) -> int | None:
-    """The seconds that a zone such as "+05:45" is ahead of UTC; None for a zone with a name.
-
-    >>> fixed_offset("-07:00"), fixed_offset("America/Los_Angeles")
-    (-25200, None)
-    """
-    match = OFFSET_PATTERN.fullmatch(zone)
-    if match is None:
-        return None
-    minutes = int(match[2]) * 60 + int(match[3])
-    return 60 * (-minutes if match[1] == "-" else minutes)
 
 
 def _check_zone(zone: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cbdp.errors import InputError
-from cbdp.scratch import locked_folder, owned
+from cbdp.scratch import SPILL_PREFIX, locked_folder, owned
 from cbdp.scratch import sweep as sweep_abandoned
 
 PARQUET_SUFFIX, TEXT_SUFFIXES = ".parquet", (".csv", ".csv.gz", ".txt")  # .txt as GTFS has it: CSV
@@ -145,9 +145,6 @@ def _hidden(path: Path) -> bool:
 
 # Where an engine puts what does not fit in memory. The folder is readable by its owner alone, and removed when the work ends or fails. What a killed process left behind is swept when the next
 # one starts (`cbdp.scratch`).
-
-
-SPILL_PREFIX = "cbdp-spill-"
 
 
 @contextlib.contextmanager

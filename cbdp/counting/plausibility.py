@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cbdp.counting import planner
-from cbdp.counting.clock import fixed_offset
 from cbdp.counting.columns import STAMP, kind_of
 from cbdp.counting.counts import Counts
 from cbdp.counting.diagnosis import (
@@ -54,7 +53,7 @@ from cbdp.counting.reading import (
 from cbdp.errors import InputError
 from cbdp.privacy.unit import RELEASE, Person
 from cbdp.text import aligned
-from cbdp_features.calendar import dates_or_none, day_dimension
+from cbdp_features.calendar import dates_or_none, day_dimension, fixed_offset
 
 MAX_FACTOR_FROM_EXPECTED = 1.8  # a number that was rounded to one digit is off by a factor of 1.5 at most; half of the rows, or all of them twice, are outside
 MAX_FACTOR_FROM_EXPECTED_OF_DAYS = (

@@ -35,7 +35,6 @@ from cbdp.counting.clock import (
     WHOLE_PATTERN,
     Clock,
     WrittenForm,
-    fixed_offset,
     written_form,
 )
 from cbdp.counting.columns import TEXT, kind_of
@@ -43,7 +42,14 @@ from cbdp.counting.plan import ServiceDays
 from cbdp.counting.planner import is_timed
 from cbdp.features import Dimension, Universe
 from cbdp.privacy.unit import RELEASE
-from cbdp_features.calendar import WEEKDAYS, date_or_none, dates_or_none, day_dimension, period_of
+from cbdp_features.calendar import (
+    WEEKDAYS,
+    date_or_none,
+    dates_or_none,
+    day_dimension,
+    fixed_offset,
+    period_of,
+)
 
 # Values, one at a time
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import PurePath
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from cbdp.config import Config, DayRange, DaySpan, SeriesSection
 from cbdp.errors import InputError
@@ -23,7 +24,7 @@ from cbdp.release.earlier import with_renamed_values
 from cbdp.release.release import Release
 from cbdp.release.series import FINAL, PRELIMINARY, RUNNING_TOTALS, InSeries
 from cbdp.release.universe_files import universe_hash
-from cbdp_features.calendar import dates_or_none, day_dimension
+from cbdp_features.calendar import DAY_STARTS, dates_or_none, day_dimension, fixed_offset, seconds_of_day
 from cbdp_features.contribution import contribution_structure
 
 DAY = dt.timedelta(days=1)
@@ -457,3 +458,43 @@ def as_named_now(config: Config, release: Release) -> Release:
         step = names_since(config, version)
         names = {was: step.pop(is_now, is_now) for was, is_now in names.items()} | step
     return with_renamed_values(release, names) if names else release
+
+
+# The last service day that is over, by the agency's clock: the calendar is stated, the clock only says how far it has got
+
+
+def last_ended_day(config: Config, now: dt.datetime | None = None) -> dt.date:
+    """The last service day that is over: in the agency's time zone, from the hour at which its days begin."""
+    zone = _zone(config.data.timezone)
+    moment = (now or dt.datetime.now(dt.UTC)).astimezone(zone)
+    starts = config.data.day_starts or DAY_STARTS
+    service = moment.replace(tzinfo=None) - dt.timedelta(seconds=seconds_of_day(starts))
+    return service.date() - dt.timedelta(days=1)
+
+
+def until_of(config: Config, text: str | None) -> dt.date:
+    """The day that is asked for, or the last that is over."""
+    if text is None:
+        return last_ended_day(config)
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--until is {text!r}: write a day like 2026-11-15") from None
+
+
+def check_over(config: Config, until: dt.date, now: dt.datetime | None = None) -> None:
+    """Refuse to release a day before it is over: its later rows would be in no release, ever."""
+    last = last_ended_day(config, now)
+    if until > last:
+        raise InputError(
+            f"{until} is not over: the last service day that is, by this machine's clock and data.timezone, is {last}. A release of a day "
+            "that goes on would leave its later trips out for ever"
+        )
+
+
+def _zone(name: str | None) -> dt.tzinfo | None:
+    """The agency's zone; that of this machine where none is stated."""
+    if name is None:
+        return None
+    offset = fixed_offset(name)
+    return ZoneInfo(name) if offset is None else dt.timezone(dt.timedelta(seconds=offset))

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import click
 
 from building.markdown import fenced, sentence, table
-from cbdp.app.cli import line_about
-from cbdp.app.commands import SECTIONS, program
+from cbdp.app.cli import SECTIONS, program
+from cbdp.commands.program import line_about
 
 PAGE = "reference/command-line.md"
 HEAD = """# Command line

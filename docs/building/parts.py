@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from building.markdown import sentence, table
-from cbdp.app.commands import PART_KINDS, part_rows
+from cbdp.app.cli import PART_KINDS
 
 PAGE = "reference/parts.md"
 HEAD = """# Parts
@@ -30,7 +30,7 @@ def page() -> str:
 
 def abouts(kind: str) -> list[tuple[str, str]]:
     """Each part's name and its line about itself, without the hint where a part is not installed here."""
-    return [(row[0], sentence(row[-1].partition(" — ")[0])) for row in part_rows(kind)[1:]]
+    return [(row[0], sentence(row[-1].partition(" — ")[0])) for row in PART_KINDS[kind].rows()[1:]]
 
 
 def pages() -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Hashable, Mapping, Sequence
 
 from cbdp.errors import InputError
@@ -12,6 +13,8 @@ SECONDS_PER_DAY = 24 * 3600
 DAY_TYPES = ("weekday", "saturday", "sunday")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 UNIX_EPOCH = dt.date(1970, 1, 1)
+DAY_STARTS = "00:00"  # when a service day begins, where nothing else is stated
+OFFSET_PATTERN = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 
 def periods(start: str, end: str, every: str) -> Dimension:
@@ -133,6 +136,19 @@ def seconds_of_day(text: str) -> int:
 def clock_time(second: int, *, seconds: bool) -> str:
     text = f"{second // 3600:02d}:{second // 60 % 60:02d}"
     return f"{text}:{second % 60:02d}" if seconds else text
+
+
+def fixed_offset(zone: str) -> int | None:
+    """The seconds that a zone such as "+05:45" is ahead of UTC; None for a zone with a name.
+
+    >>> fixed_offset("-07:00"), fixed_offset("America/Los_Angeles")
+    (-25200, None)
+    """
+    match = OFFSET_PATTERN.fullmatch(zone)
+    if match is None:
+        return None
+    minutes = int(match[2]) * 60 + int(match[3])
+    return 60 * (-minutes if match[1] == "-" else minutes)
 
 
 def _parsed_duration(text: str) -> int:

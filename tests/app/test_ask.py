@@ -78,7 +78,7 @@ def test_long_answers_are_cut_on_the_terminal(
     folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the number of rows that are not shown, and how to have them."""
-    monkeypatch.setattr("cbdp.app.answers.MAX_ANSWER_ROWS", 5)
+    monkeypatch.setattr("cbdp.commands.releases.MAX_ANSWER_ROWS", 5)
     assert cli.main(["ask", str(folder), "--by", "origin,time"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 7

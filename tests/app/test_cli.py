@@ -16,7 +16,8 @@ import pytest
 
 from cbdp import __version__
 from cbdp.app import cli
-from cbdp.app.commands import SECTIONS, program
+from cbdp.app.cli import SECTIONS, program
+from cbdp.commands.program import _patience
 from cbdp.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
@@ -288,7 +289,7 @@ def test_the_wheel_holds_the_packages_of_the_top_folders(tmp_path: Path) -> None
 def test_a_silent_command_says_that_it_works(capsys: Captured) -> None:
     """Once after a while and again later, on the stream of errors; nothing is said of one that is done."""
     done = threading.Event()
-    told = threading.Thread(target=cli._patience, args=("inspect", done, 0.01, 0.01))
+    told = threading.Thread(target=_patience, args=("inspect", done, 0.01, 0.01))
     told.start()
     said = ""
     while said.count("\n") < 3:
@@ -297,5 +298,5 @@ def test_a_silent_command_says_that_it_works(capsys: Captured) -> None:
     told.join()
     assert said.startswith("cbdp inspect: still working, 0 seconds so far\ncbdp inspect: still working")
     capsys.readouterr()
-    cli._patience("inspect", done, 0.01, 0.01)
+    _patience("inspect", done, 0.01, 0.01)
     assert capsys.readouterr().err == ""

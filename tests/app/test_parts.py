@@ -15,7 +15,7 @@ import pytest
 from house.graph import importable, modules
 
 from cbdp.app import cli
-from cbdp.app.commands import PART_KINDS, part_lines, part_rows
+from cbdp.app.cli import PART_KINDS, part_lines
 from cbdp.errors import InputError
 from cbdp.rounding import Rounding
 
@@ -26,7 +26,7 @@ Captured = pytest.CaptureFixture[str]
 @pytest.mark.parametrize("kind", PART_KINDS)
 def test_every_part_of_ours_has_a_row_with_a_line_about_it(kind: str) -> None:
     """In the order of its table, from cbdp."""
-    title, *found = part_rows(kind)
+    title, *found = PART_KINDS[kind].rows()
     assert title[:3] == ("name", "from", "installed")
     ours = [row for row in found if row[1] == "cbdp"]
     assert [row[0] for row in ours] == list(PART_KINDS[kind].table().table)
@@ -64,7 +64,7 @@ def test_a_kind_that_is_not_known_is_told(capsys: Captured) -> None:
 def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not installed is a fact in the list, with the cure, and not an error."""
     monkeypatch.setattr("cbdp_solvers.piqp.Piqp.package", "no_such_package")
-    row = next(row for row in part_rows("solvers") if row[0] == "piqp")
+    row = next(row for row in PART_KINDS["solvers"].rows() if row[0] == "piqp")
     assert row[2] == "no"
     assert "pip install" in row[-1]
 
@@ -87,7 +87,7 @@ def test_parts_of_other_packages_are_shown_with_their_package(monkeypatch: pytes
     group = PART_KINDS["roundings"].table().group
     entries = [EntryPoint("down", "elsewhere:Down", group), EntryPoint("gone", "nowhere.x:Y", group)]
     monkeypatch.setattr("cbdp.parts.entry_points", lambda group: [e for e in entries if e.group == group])
-    *_, down, gone = part_rows("roundings")
+    *_, down, gone = PART_KINDS["roundings"].rows()
     assert down == ("down", "elsewhere", "yes", "Rounds all down.")
     assert gone[:3] == ("gone", "nowhere", "no")
     assert "No module named 'nowhere'" in gone[3]

@@ -81,7 +81,7 @@ def test_usage_errors_and_faults_are_printable_too(tmp_path: Path) -> None:
     assert "\\u001b[31m" in done.stderr
     assert ESCAPE not in done.stderr
     assert SECRET not in done.stderr
-    broken = f"import sys; from cbdp.app import cli; cli._main = lambda argv: 1 / 0 if '{SECRET}' else 0; sys.argv = ['cbdp']; cli.main()"
+    broken = f"import sys; from cbdp.app import cli; from cbdp.commands import program; program._main = lambda *_: 1 / 0 if '{SECRET}' else 0; sys.argv = ['cbdp']; cli.main()"
     script = broken.replace("1 / 0", f"int('postgres://me:{SECRET}@host')").replace(f"'{SECRET}'", "1")
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=_environment()

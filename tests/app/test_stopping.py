@@ -24,10 +24,11 @@ import pytest
 from publishing import events, planned, warm, write_inputs
 
 from cbdp import config
-from cbdp.app import cli, stopping
+from cbdp.app import cli
 from cbdp.app import publish as order
 from cbdp.app.publish import publish
-from cbdp.app.stopping import GRACE_SECONDS, STOPPED, TIDY_SECONDS, Interrupts, hear_again
+from cbdp.commands import stopping
+from cbdp.commands.stopping import GRACE_SECONDS, STOPPED, TIDY_SECONDS, Interrupts, hear_again
 from cbdp.errors import InputError
 from cbdp.ledger import Ledger
 from cbdp.release.files import leftovers, load

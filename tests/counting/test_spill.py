@@ -16,8 +16,9 @@ import pytest
 
 import cbdp
 from cbdp.counting.engines.duckdb import DuckSource
-from cbdp.counting.files import SPILL_PREFIX, remove_stale_folders, spill_folder
+from cbdp.counting.files import remove_stale_folders, spill_folder
 from cbdp.errors import InputError
+from cbdp.scratch import SPILL_PREFIX
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ from building import api, commands, configuration, manifest, parts
 from building import files as released
 
 import cbdp
-from cbdp.app.commands import PART_KINDS, program
+from cbdp.app.cli import PART_KINDS, program
 from cbdp.config import parse
 from cbdp.config.positions import TomlFile, Where
 from cbdp.release.layout import NUMBER_COLUMNS

@@ -33,7 +33,7 @@ FOUNDATION = (
 
 PUBLIC = ("features", "solvers", "privacy", "ledger")
 PRIVATE = ("counting", "measuring")
-RIGHT = ("estimation", "rounding", "release", "report", "audit", "transit", "config", "forecast")
+RIGHT = ("estimation", "rounding", "release", "report", "audit", "transit", "config", "forecast", "commands")
 ON_THE_WALL = ("mechanisms", "datasets", "app")
 
 # What each folder may import beside itself and the foundation. A folder imports only folders that come before it here.
@@ -52,6 +52,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "transit": (*PUBLIC, "estimation", "rounding", "release", "report"),
     "config": (*PUBLIC, "estimation", "rounding", "release", "report", "transit"),
     "forecast": (*PUBLIC, "estimation", "rounding", "release", "report", "transit", "config"),
+    "commands": (*PUBLIC, *RIGHT[:-1]),
     "mechanisms": (*PUBLIC, *PRIVATE, *RIGHT),
     "datasets": (*PUBLIC, *PRIVATE, *RIGHT, "mechanisms"),
     "app": (*PUBLIC, *PRIVATE, *RIGHT, "mechanisms", "datasets"),

@@ -9,7 +9,7 @@ import yaml
 from house.graph import ROOT
 
 import cbdp
-from cbdp.app.commands import PART_KINDS
+from cbdp.app.cli import PART_KINDS
 
 NEEDED = {
     "cff-version",

@@ -16,7 +16,7 @@ from exported import PLACES, city_release
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.answers import change_json, change_text
+from cbdp.commands.releases import change_json, change_text
 from cbdp.release.export import export
 from cbdp.release.roles import TRIP_NOUN
 from cbdp.release.summary import left_out

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cbdp.app.new_file import check_new
 from cbdp.audit import (
     consistency,
     detection,
@@ -31,6 +30,7 @@ from cbdp.audit.exact_counts import assumed_noise
 from cbdp.audit.findings import Audit, Finding, Verdict
 from cbdp.audit.own_release import OwnRelease, open_own_release
 from cbdp.audit.tables import PublishedTables, from_release
+from cbdp.commands.new_file import check_new
 from cbdp.errors import CbdpError, InputError
 from cbdp.mechanisms import Mechanism, of
 from cbdp.privacy.measurement import Measurement

@@ -27,7 +27,7 @@ from cbdp.app.fleet.riders import (
     see_working_folder,
     selected,
 )
-from cbdp.app.new_file import check_new, write_new
+from cbdp.commands.new_file import check_new, write_new
 from cbdp.report.markup import INTERNAL_WARNING
 from cbdp.text import aligned
 from cbdp.transit import DISPATCHERS, plugins

@@ -1,7 +1,7 @@
 """A series of releases: one for every period of a calendar, each made once, whatever happens to the run that makes it.
 
 Which releases are made is known from the ledger alone. `cbdp.forecast.calendar` says which are due, `cbdp.app.series.continuity` refuses what would make it
-another series, `cbdp.app.publish` makes each release, and `cbdp.app.series.command` is the command line.
+another series, `cbdp.app.publish` makes each release.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cbdp.app.inspecting import reading_of_plan
 from cbdp.app.plan import Plan, plan, plan_of
-from cbdp.app.publish import Judge, PublishedRelease, Say, publish, silent
+from cbdp.app.publish import Judge, PublishedRelease, publish
 from cbdp.app.series.continuity import RowsNow, Totals, check_continuity, note, with_changes
-from cbdp.app.stopping import Interrupts
 from cbdp.app.trips import refuse_in_series
+from cbdp.commands.stopping import Interrupts
 from cbdp.counting import Counts, count
 from cbdp.counting.plausibility import (
     NOTHING_ACCEPTED,
@@ -37,6 +37,7 @@ from cbdp.ledger import Ledger
 from cbdp.ledger.store import exclusive_lock
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.unit import RELEASE, Person
+from cbdp.progress import Say, silent
 from cbdp.release.earlier import earlier_prior
 from cbdp.release.files import MANIFEST
 from cbdp.release.roles import counted_noun

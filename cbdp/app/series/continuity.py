@@ -15,14 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from cbdp.app.trips import AS_WRITTEN, DayReading, alike, read_as, schema_of, service_days, source_hash
 from cbdp.config import Config, read
 from cbdp.counting import Counts, count, planner
-from cbdp.counting.clock import Clock, fixed_offset
 from cbdp.counting.columns import NULLS
 from cbdp.counting.files import are_files
 from cbdp.counting.linking import Prepared
@@ -35,6 +33,7 @@ from cbdp.forecast.calendar import (
     check_names,
     config_of_slot,
     due_slots,
+    last_ended_day,
     names_since,
     series_of,
     shape_of,
@@ -51,7 +50,6 @@ from cbdp.release.series import FINAL, RUNNING_TOTALS
 from cbdp.text import aligned
 from cbdp.untrusted import read_json
 from cbdp_features import calendar
-from cbdp_features.calendar import seconds_of_day
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
@@ -251,46 +249,6 @@ def _named(values: Sequence[object]) -> str:
     shown = ", ".join(repr(v) for v in values[:MAX_SHOWN_VALUES])
     more = "" if len(values) <= MAX_SHOWN_VALUES else f" and {len(values) - MAX_SHOWN_VALUES} others"
     return f"{len(values)} value{'s' * (len(values) > 1)} ({shown}{more})"
-
-
-# The last service day that is over, by the agency's clock: the calendar is stated, the clock only says how far it has got
-
-
-def last_ended_day(config: Config, now: dt.datetime | None = None) -> dt.date:
-    """The last service day that is over: in the agency's time zone, from the hour at which its days begin."""
-    zone = _zone(config.data.timezone)
-    moment = (now or dt.datetime.now(dt.UTC)).astimezone(zone)
-    starts: str = getattr(config.data, "day_starts", None) or Clock().day_starts
-    service = moment.replace(tzinfo=None) - dt.timedelta(seconds=seconds_of_day(starts))
-    return service.date() - dt.timedelta(days=1)
-
-
-def until_of(config: Config, text: str | None) -> dt.date:
-    """The day that is asked for, or the last that is over."""
-    if text is None:
-        return last_ended_day(config)
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--until is {text!r}: write a day like 2026-11-15") from None
-
-
-def check_over(config: Config, until: dt.date, now: dt.datetime | None = None) -> None:
-    """Refuse to release a day before it is over: its later rows would be in no release, ever."""
-    last = last_ended_day(config, now)
-    if until > last:
-        raise InputError(
-            f"{until} is not over: the last service day that is, by this machine's clock and data.timezone, is {last}. A release of a day "
-            "that goes on would leave its later trips out for ever"
-        )
-
-
-def _zone(name: str | None) -> dt.tzinfo | None:
-    """The agency's zone; that of this machine where none is stated."""
-    if name is None:
-        return None
-    offset = fixed_offset(name)
-    return ZoneInfo(name) if offset is None else dt.timezone(dt.timedelta(seconds=offset))
 
 
 # Closed periods. Private: rows are counted for the curator alone, and are in nothing that is published

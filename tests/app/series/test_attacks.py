@@ -15,9 +15,9 @@ from daily_city import CONFIG, trip_table, write_daily_city
 import cbdp
 from cbdp.app.cli import main
 from cbdp.app.series import Ran, _alone, run_series
-from cbdp.app.series.continuity import check_over
 from cbdp.config import read
 from cbdp.errors import InputError
+from cbdp.forecast.calendar import check_over
 from cbdp.ledger import Ledger
 from cbdp.release.series import RUNNING_TOTALS
 

@@ -275,7 +275,7 @@ def test_both_counts_read_texts_of_a_series_alike(text: str, clock: Clock) -> No
 
 def test_the_page_does_not_tell_on_which_day_a_run_died(city: Path) -> None:
     """Its statement is the same, to the byte, whether a run of a day died after its charge or not; the curator's status tells."""
-    from cbdp.app.series.command import page_of
+    from cbdp.commands.series import page_of
 
     for day in (1, 2):
         export(city, day, "naive")

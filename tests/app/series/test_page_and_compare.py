@@ -13,7 +13,7 @@ from daily_city import write_daily_city
 import cbdp
 from cbdp.app import cli
 from cbdp.app.series import run_series
-from cbdp.app.series.command import span_of
+from cbdp.commands.series import span_of
 from cbdp.config import read
 from cbdp.errors import InputError
 

@@ -14,7 +14,7 @@ from daily_city import write_daily_city
 
 from cbdp.app import series
 from cbdp.app.cli import main
-from cbdp.app.stopping import hear_again
+from cbdp.commands.stopping import hear_again
 from cbdp.ledger import Ledger
 
 

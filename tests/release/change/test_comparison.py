@@ -13,7 +13,7 @@ import pytest
 from released import city_features, counts_of, release_of
 
 import cbdp
-from cbdp.app.answers import change_csv, change_json, change_text
+from cbdp.commands.releases import change_csv, change_json, change_text
 from cbdp.errors import InputError
 from cbdp.estimation.posterior import Posterior
 from cbdp.release.about import About, Dates

@@ -16,7 +16,7 @@ from daily_city import write_daily_city
 from small_city import CONFIG, write_city
 
 from cbdp.app import cli, init
-from cbdp.app.commands import plan_of_file
+from cbdp.app.cli import plan_of_file
 from cbdp.datasets import practice
 from cbdp.forecast.errors import amount_text, percent, posterior_belief
 from cbdp.privacy.accounting import epsilon_of, readable_epsilon

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from cbdp.scratch import locked_folder
+from cbdp.scratch import SPILL_PREFIX, locked_folder
 
 GRACE_SECONDS = 1.5  # seconds that the main thread has to stop by itself
 TIDY_SECONDS = 0.4  # seconds to tidy up when it has not
@@ -177,8 +177,6 @@ def _ignore(number: int, frame: FrameType | None) -> None:
 
 def _spilled() -> list[Path]:
     """Private folders in which this process's engine keeps what does not fit in memory."""
-    from cbdp.counting.files import SPILL_PREFIX
-
     return sorted(Path(tempfile.gettempdir()).glob(f"{SPILL_PREFIX}*-{os.getpid()}-*"))
 
 

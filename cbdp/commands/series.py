@@ -1,4 +1,4 @@
-"""`cbdp series run`, `status`, `page` and `compare`."""
+"""`cbdp series status`, `page` and `compare`: what a ledger and published folders say of a series. No row is read."""
 
 from __future__ import annotations
 
@@ -8,22 +8,64 @@ import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cbdp.app.publish import Say, silent
+from cbdp.commands.new_file import check_new, write_new
+from cbdp.commands.program import FILE, argument, group, option, say
+from cbdp.commands.releases import AskedComparison, comparison_options
 from cbdp.errors import InputError
-from cbdp.forecast.calendar import Slot, as_named_now, series_of
-from cbdp.forecast.status import Status
-from cbdp.release import Release, load
-from cbdp.release.files import MANIFEST, read_manifest, verify_files
-from cbdp.release.series import PRELIMINARY
-from cbdp.report.series import PeriodFacts, build, period_of
+from cbdp.progress import Say, silent
 
 if TYPE_CHECKING:
     from cbdp.config import Config
+    from cbdp.forecast.calendar import Slot
+    from cbdp.forecast.status import Status
+    from cbdp.release import Release
 
 
-# `cbdp series page`: every release on one page, with the statement for one person. No row is read
+@group("series")
+def series() -> None:
+    """Make the releases of a series that are due, or show what is made, due and spent."""
+
+
+series_argument = argument("config", "configuration file with [series]", type=FILE)
+until_option = option(
+    "--until",
+    metavar="DAY",
+    about="make or show what is due at the end of this day (default: the last service day that is over)",
+)
+
+
+@series.command("status")
+@series_argument
+@until_option
+def series_status(config: str, until: str | None) -> int:
+    """Say what is made, due and spent, and what it costs one person."""
+    from cbdp.config import read
+    from cbdp.forecast.calendar import until_of
+    from cbdp.forecast.status import status_of
+
+    settings = read(config)
+    print("\n".join(status_of(settings, until_of(settings, until)).lines()))
+    return 0
+
+
+@series.command("page")
+@option("--out", metavar="FILE", required=True, type=FILE, about="the new HTML file")
+@series_argument
+@until_option
+def series_page(out: str, config: str, until: str | None) -> int:
+    """Write a page with every release of the series."""
+    from cbdp.config import read
+    from cbdp.forecast.calendar import until_of
+    from cbdp.forecast.status import status_of
+
+    path = Path(out)
+    check_new(path, internal=False)
+    settings = read(config)
+    write_new(path, page_of(settings, status_of(settings, until_of(settings, until)), say))
+    print(path)
+    return 0
 
 
 PROGRESS_FROM_RELEASES = 50  # releases after which progress is told
@@ -33,6 +75,9 @@ OFTEN_IN_WORDS = {"daily": "day by day", "weekly": "week by week", "monthly": "m
 
 def page_of(config: Config, status: Status, say: Say = silent) -> str:
     """The page of what is made; where a period has two releases, of the final one. It is public: charges of runs that died are not in it."""
+    from cbdp.release.series import PRELIMINARY
+    from cbdp.report.series import PeriodFacts, build, period_of
+
     facts: list[PeriodFacts] = []
     secure = True
     for number, (slot, path) in enumerate(latest(status)):
@@ -48,6 +93,9 @@ def page_of(config: Config, status: Status, say: Say = silent) -> str:
 
 def _read(folder: Path, sha256: str) -> Release:
     """A release whose manifest the ledger knows and whose files the manifest knows: so they need not be worked out again to be believed."""
+    from cbdp.release import load
+    from cbdp.release.files import MANIFEST, read_manifest, verify_files
+
     try:
         same = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest() == sha256
     except OSError:
@@ -62,6 +110,8 @@ def _read(folder: Path, sha256: str) -> Release:
 
 def title_of(config: Config) -> str:
     """As the publisher says, or what is counted and how often; two series of one ledger have names of their own."""
+    from cbdp.forecast.calendar import series_of
+
     about, series = config.about, series_of(config)
     if about is not None and about.title:
         return about.title
@@ -71,6 +121,8 @@ def title_of(config: Config) -> str:
 
 def latest(status: Status) -> Iterator[tuple[Slot, Path]]:
     """The last release of every period whose folder is there, in the order of the calendar."""
+    from cbdp.release.series import PRELIMINARY
+
     releases: dict[str, tuple[Slot, Path]] = {}
     gone = set(status.missing)
     for slot, path in status.released:
@@ -81,6 +133,24 @@ def latest(status: Status) -> Iterator[tuple[Slot, Path]]:
 
 
 # `cbdp series compare`: how counts changed between two spans of days, weeks or months
+
+
+@series.command("compare")
+@series_argument
+@until_option
+@argument("first", "2026-03-02, 2026-W10, 2026-03 or 2026-03-02..2026-03-08", metavar="SPAN")
+@argument("second", "the later one, likewise", metavar="SPAN")
+@comparison_options
+def compare_spans(config: str, until: str | None, first: str, second: str, **asked: Any) -> int:
+    """Say how counts changed between two spans of days."""
+    from cbdp.config import read
+    from cbdp.forecast.calendar import until_of
+    from cbdp.forecast.status import status_of
+
+    comparison = AskedComparison(**asked)
+    settings = read(config)
+    status = status_of(settings, until_of(settings, until))
+    return comparison.of(releases_in(status, first), releases_in(status, second))
 
 
 WEEK, MONTH = re.compile(r"(\d{4})-W(\d{2})$"), re.compile(r"(\d{4})-(\d{2})$")
@@ -114,6 +184,9 @@ def span_of(written: str) -> tuple[dt.date, dt.date]:
 
 def releases_in(status: Status, written: str) -> list[Release]:
     """The releases that lie in a span. They must fill it, but for gaps of the calendar, and none may stick out."""
+    from cbdp.forecast.calendar import as_named_now, series_of
+    from cbdp.release import load
+
     first, last = span_of(written)
     start = dt.date.fromisoformat(series_of(status.config).start)
     if last > status.until or first < start:
