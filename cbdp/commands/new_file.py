@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 
 from cbdp.errors import InputError
-from cbdp.release.files import MANIFEST
-from cbdp.release.manifest import FORMAT
 from cbdp.untrusted import read_json
 
 MARK = "internal"  # in the name of every file that was made with real trips
@@ -54,6 +52,9 @@ def release_around(path: Path) -> Path | None:
 
 def _is_release(folder: Path) -> bool:
     """Whether a folder holds a manifest of ours. One that cannot be read may be ours."""
+    from cbdp.release.files import MANIFEST
+    from cbdp.release.manifest import FORMAT
+
     try:
         document = read_json(folder / MANIFEST)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
