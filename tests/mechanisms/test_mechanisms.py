@@ -40,7 +40,7 @@ def test_contract(kind: type[Mechanism]) -> None:
     assert release.value.dtype == np.int64
     assert (release.value > 0).all()
     assert (np.diff(release.index) > 0).all()
-    columns = release.trips()
+    columns = release.trips().columns()
     assert list(columns) == ["origin", "destination", "time", "count"]
     assert len(columns["origin"]) == len(release.index)
     assert mechanism.claim().cost.epsilon == 1
