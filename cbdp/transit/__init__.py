@@ -15,14 +15,13 @@ from cbdp.transit.interfaces import Command, Dispatcher, FleetSizer, ModeChoice,
 if TYPE_CHECKING:
     from cbdp.transit.city import City, Driving, Line, make_city
     from cbdp.transit.city_sources import city_from_csv, city_from_gtfs, city_of_stops, city_on_earth
-    from cbdp.transit.conformance import Check, check_plugin
     from cbdp.transit.demand import Legs, Trips, legs_of, spread, trips_of_release
     from cbdp.transit.design import Costs, Demand, Design, PathDesigner, design_network, network_cost
-    from cbdp.transit.dispatching import CheapestInsertion, Decision, State, operate
+    from cbdp.transit.dispatching import CheapestInsertion, Decision, State, Visit, operate, replay, visits_of
     from cbdp.transit.fleet_sizing import Cover, SearchSizer, Sizing, path_cover, size_fleet
     from cbdp.transit.interfaces import PluginError, attempt
     from cbdp.transit.modes import Itineraries, ModeRule
-    from cbdp.transit.plugins import Visit, replay, visits_of
+    from cbdp.transit.plugins import Check, check_plugin
     from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 
 DESIGNERS: Parts[NetworkDesigner | Command] = Parts(
@@ -54,7 +53,7 @@ __getattr__, _ = lazily(
     __name__,
     {
         "CheapestInsertion": "cbdp.transit.dispatching",
-        "Check": "cbdp.transit.conformance",
+        "Check": "cbdp.transit.plugins",
         "City": "cbdp.transit.city",
         "Costs": "cbdp.transit.design",
         "Cover": "cbdp.transit.fleet_sizing",
@@ -75,9 +74,9 @@ __getattr__, _ = lazily(
         "Sizing": "cbdp.transit.fleet_sizing",
         "State": "cbdp.transit.dispatching",
         "Trips": "cbdp.transit.demand",
-        "Visit": "cbdp.transit.plugins",
+        "Visit": "cbdp.transit.dispatching",
         "attempt": "cbdp.transit.interfaces",
-        "check_plugin": "cbdp.transit.conformance",
+        "check_plugin": "cbdp.transit.plugins",
         "city_from_csv": "cbdp.transit.city_sources",
         "city_from_gtfs": "cbdp.transit.city_sources",
         "city_of_stops": "cbdp.transit.city_sources",
@@ -89,12 +88,12 @@ __getattr__, _ = lazily(
         "network_cost": "cbdp.transit.design",
         "operate": "cbdp.transit.dispatching",
         "path_cover": "cbdp.transit.fleet_sizing",
-        "replay": "cbdp.transit.plugins",
+        "replay": "cbdp.transit.dispatching",
         "simulate": "cbdp.transit.simulator",
         "size_fleet": "cbdp.transit.fleet_sizing",
         "spread": "cbdp.transit.demand",
         "trips_of_release": "cbdp.transit.demand",
-        "visits_of": "cbdp.transit.plugins",
+        "visits_of": "cbdp.transit.dispatching",
     },
 )
 

@@ -6,12 +6,11 @@ Times are whole seconds, distances whole metres: events can then be compared wit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
@@ -165,13 +164,13 @@ def make_city(
     names: Sequence[str],
     x: Iterable[float],
     y: Iterable[float],
-    zones: Sequence[Any],
-    hubs: Iterable[Any],
+    zones: Sequence[object],
+    hubs: Iterable[object],
     *,
     lines: Iterable[Line] = (),
     driving: Driving | None = None,
-    seconds: NDArray[Any] | None = None,
-    metres: NDArray[Any] | None = None,
+    seconds: ArrayLike | None = None,
+    metres: ArrayLike | None = None,
 ) -> City:
     """A city from columns: `zones` holds the zone of each stop, `hubs` names the hubs (or says of each stop whether it is one).
 
@@ -221,7 +220,7 @@ def plane(lat: Iterable[float], lon: Iterable[float]) -> tuple[Floats, Floats]:
     return (o - o.mean()) * wide, (a - a.mean()) * EARTH_KM_PER_DEGREE
 
 
-def _hub_mask(names: tuple[str, ...], hubs: Iterable[Any]) -> Bools:
+def _hub_mask(names: tuple[str, ...], hubs: Iterable[object]) -> Bools:
     listed = list(hubs)
     if len(listed) == len(names) and all(isinstance(h, bool | np.bool_) for h in listed):
         return np.array(listed, dtype=bool)
@@ -233,7 +232,7 @@ def _hub_mask(names: tuple[str, ...], hubs: Iterable[Any]) -> Bools:
     return np.array([n in hub_names for n in names], dtype=bool)
 
 
-def _whole_numbers(what: str, values: NDArray[Any]) -> Ints:
+def _whole_numbers(what: str, values: ArrayLike) -> Ints:
     array = np.asarray(values, dtype=float)
     if not np.isfinite(array).all() or (array < 0).any():
         raise InputError(
@@ -243,7 +242,7 @@ def _whole_numbers(what: str, values: NDArray[Any]) -> Ints:
     return whole
 
 
-def _checked_times(names: tuple[str, ...], seconds: NDArray[Any]) -> Floats:
+def _checked_times(names: tuple[str, ...], seconds: ArrayLike) -> Floats:
     array = np.array(seconds, dtype=float)
     if array.shape != (len(names), len(names)):
         raise InputError(
@@ -302,12 +301,6 @@ def _check_hubs(city: City) -> None:
             raise InputError(
                 f"the zone {name!r} has no hub: make one of its stops a hub, or merge the zone with another"
             )
-
-
-def columns(city: City) -> Mapping[str, NDArray[Any]]:
-    """The table of stops."""
-    zone = np.array([city.zones[z] for z in city.zone])
-    return {"stop": np.array(city.names), "x": city.x, "y": city.y, "zone": zone, "hub": city.hub}
 
 
 # Units of coordinates

@@ -20,10 +20,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
@@ -54,11 +53,11 @@ def city_of_stops(
     x: Floats,
     y: Floats,
     *,
-    zones: Sequence[Any] | None = None,
-    hubs: Iterable[Any] | None = None,
+    zones: Sequence[object] | None = None,
+    hubs: Iterable[object] | None = None,
     driving: Driving | None = None,
-    seconds: NDArray[Any] | None = None,
-    metres: NDArray[Any] | None = None,
+    seconds: ArrayLike | None = None,
+    metres: ArrayLike | None = None,
 ) -> City:
     """A city from stops in a plane (km), with the default lines; what is not given follows the rules above.
 
@@ -105,7 +104,7 @@ def default_zones(names: Sequence[str], x: Floats, y: Floats) -> list[str]:
     return list(labels)
 
 
-def default_hubs(names: Sequence[str], zones: Sequence[Any], metres: NDArray[Any]) -> list[str]:
+def default_hubs(names: Sequence[str], zones: Sequence[object], metres: ArrayLike) -> list[str]:
     """The hub of each zone by rule 2; ties go to the stop that comes first."""
     hubs = []
     for zone in dict.fromkeys(zones):
@@ -114,7 +113,7 @@ def default_hubs(names: Sequence[str], zones: Sequence[Any], metres: NDArray[Any
     return hubs
 
 
-def _medoid(metres: NDArray[Any], members: Ints) -> int:
+def _medoid(metres: ArrayLike, members: Ints) -> int:
     inside = np.asarray(metres)[np.ix_(members, members)]
     return int(np.argmin(inside.sum(axis=0) + inside.sum(axis=1)))
 
@@ -185,7 +184,7 @@ def city_from_csv(
     return city if lines is None else city.with_lines(_csv_lines(Path(lines), city))
 
 
-def _coordinates(rows: list[Row], names: list[str], units: str, where: Any) -> tuple[Any, Any]:
+def _coordinates(rows: list[Row], names: list[str], units: str, where: str | Path) -> tuple[Floats, Floats]:
     """Kilometres in a plane. Stops at the wrong scale are refused before anything is computed from them."""
     name = Path(where).name
     if "x" in rows[0] and "y" in rows[0]:
@@ -320,7 +319,7 @@ def _csv(path: Path, needed: tuple[str, ...]) -> list[Row]:
     return _rows(text, path.name, needed)
 
 
-def _number(row: Row, column: str, where: Any) -> float:
+def _number(row: Row, column: str, where: str | Path) -> float:
     try:
         return float(row[column])
     except ValueError:
@@ -329,14 +328,14 @@ def _number(row: Row, column: str, where: Any) -> float:
         ) from None
 
 
-def _flag(row: Row, column: str, where: Any) -> bool:
+def _flag(row: Row, column: str, where: str | Path) -> bool:
     text = row[column].lower()
     if text not in TRUE_VALUES | FALSE_VALUES:
         raise InputError(f"{Path(where).name} has {row[column]!r} in the column {column!r}: give 0 or 1")
     return text in TRUE_VALUES
 
 
-def _times(path: Path, names: list[str]) -> tuple[Any, Any]:
+def _times(path: Path, names: list[str]) -> tuple[Floats, Floats | None]:
     rows = _csv(path, ("from", "to", "seconds"))
     position = {n: i for i, n in enumerate(names)}
     seconds = np.full((len(names), len(names)), np.inf)

@@ -8,15 +8,15 @@ seconds: what differs between them is the demand and not the draw.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimation import ESTIMATORS
-from cbdp.features import Universe
+from cbdp.features import FeatureDag, Universe
 from cbdp.release.serialization import setting_from_json
 from cbdp.rounding import ROUNDINGS
 from cbdp.transit.city import City
@@ -44,8 +44,8 @@ class Trips:
 
 def spread(
     universe: Universe,
-    index: NDArray[Any],
-    value: NDArray[Any],
+    index: ArrayLike,
+    value: ArrayLike,
     city: City,
     *,
     seed: int = 0,
@@ -80,7 +80,18 @@ def spread(
     return Trips(o[order], d[order], second[order], (int(edges[0]), int(edges[-1])))
 
 
-def trips_of_release(release: Any, city: City, *, seed: int = 0, how: str = "random") -> Trips:
+class CountedTrips(Protocol):
+    """What a release is here: how many trips of each type are published."""
+
+    @property
+    def features(self) -> FeatureDag: ...
+    @property
+    def index(self) -> Ints: ...
+    @property
+    def value(self) -> Ints: ...
+
+
+def trips_of_release(release: CountedTrips, city: City, *, seed: int = 0, how: str = "random") -> Trips:
     """Riders of a release (anything with `features`, `index` and `value`), gathered as `fleet_counts` says.
 
     >>> from cbdp.transit import make_city
@@ -94,7 +105,7 @@ def trips_of_release(release: Any, city: City, *, seed: int = 0, how: str = "ran
     return spread(release.features.universe, *fleet_counts(release), city, seed=seed, how=how)
 
 
-def fleet_counts(release: Any) -> tuple[Ints, Ints]:
+def fleet_counts(release: CountedTrips) -> tuple[Ints, Ints]:
     """Trip types and counts that a fleet is sized on: a release's trips, gathered on the types that are likely to be used.
 
     Riders of one type share a vehicle. Where nobody knows which types are used, the whole trips nearest to the estimate are scattered
@@ -113,7 +124,7 @@ def fleet_counts(release: Any) -> tuple[Ints, Ints]:
     return few.again(release.features, index, value, published, budget) or published
 
 
-def _whole_counts(universe: Universe, index: NDArray[Any], value: NDArray[Any]) -> tuple[Ints, Ints]:
+def _whole_counts(universe: Universe, index: ArrayLike, value: ArrayLike) -> tuple[Ints, Ints]:
     types, counts = np.asarray(index), np.asarray(value)
     if types.shape != counts.shape or types.ndim != 1:
         raise InputError(
@@ -136,13 +147,13 @@ def _whole_counts(universe: Universe, index: NDArray[Any], value: NDArray[Any]) 
     return types.astype(np.int64), counts.astype(np.int64)
 
 
-def _uniform(seed: int, first: Ints, second: Ints) -> NDArray[np.float64]:
+def _uniform(seed: int, first: Ints, second: Ints) -> Floats:
     """Numbers in [0, 1) made of integers by splitmix64 (Steele, Lea and Flood, 2014): the same on every machine."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"invalid seed {seed!r}: give a whole number of at least 0")
     word = _mix(_mix(np.uint64(seed) + np.zeros(len(first), dtype=np.uint64)) ^ first.astype(np.uint64))
     word = _mix(word ^ second.astype(np.uint64))
-    uniform: NDArray[np.float64] = (word >> np.uint64(11)).astype(np.float64) / 2.0**53
+    uniform: Floats = (word >> np.uint64(11)).astype(np.float64) / 2.0**53
     return uniform
 
 
@@ -216,12 +227,11 @@ def legs_of(trips: Trips, modes: Itineraries) -> Legs:
     by_bus = last & ~has[trip, 0] & (path[trip] >= 0)
     release[by_bus] = arrivals(timetable, path[trip[by_bus]], trips.second[trip[by_bus]])
     follows = np.where(waits, np.arange(len(trip)) - 1, -1)
-    columns: dict[str, Any] = {
-        "trip": trip, "origin": origin, "destination": destination, "zone": zone, "release": release, "follows": follows,
-        "path": np.where(waits, path[trip], -1),
-    }  # fmt: skip
-    whole = {name: column.astype(np.int64) for name, column in columns.items()}
-    return Legs(**whole, timetable=timetable, hours=trips.hours)
+    path = np.where(waits, path[trip], -1)
+    trip, origin, destination, zone, release, follows, path = (
+        c.astype(np.int64) for c in (trip, origin, destination, zone, release, follows, path)
+    )
+    return Legs(trip, origin, destination, zone, release, follows, path, timetable, trips.hours)
 
 
 def arrivals(timetable: Ints, path: Ints, second: Ints) -> Ints:

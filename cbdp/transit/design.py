@@ -16,13 +16,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, permutations
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.transit.city import City, Line
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Arc = tuple[int, int]  # hubs, by their place in the list of hubs
 
@@ -277,7 +280,7 @@ class _Program:
             return np.zeros(arcs), bound, f"no network found: {solution.message}"
         return solution.x[:arcs], bound, "optimal" if solution.status == 0 else f"stopped: {solution.message}"
 
-    def _program(self) -> tuple[Floats, Any, Floats, Floats]:
+    def _program(self) -> tuple[Floats, csr_array, Floats, Floats]:
         """Cost of every variable (arcs, then paths), the constraints as a sparse table, and their limits."""
         import scipy.sparse as sp
 

@@ -16,15 +16,15 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from cbdp.arrays import Ints
 from cbdp.errors import CbdpError, InputError
-from cbdp.transit.city import City, columns
+from cbdp.transit.city import City
 from cbdp.transit.demand import Legs
 from cbdp.transit.design import Demand
 from cbdp.untrusted import read_json
@@ -91,11 +91,18 @@ class ModeChoice(Protocol):
     def choose(self, city: City) -> Itineraries: ...
 
 
-def with_method(method: str, *, external: bool = True) -> Callable[[Any], Any]:
+def with_method(method: str, *, external: bool = True) -> Callable[[object], Any]:
     """What `Parts.fits` is for plug-ins: an object with the method, a class that needs no settings, or a `Command`."""
 
-    def fits(candidate: Any) -> Any:
-        plugin = _instantiated(candidate) if isinstance(candidate, type) else candidate
+    def fits(candidate: object) -> object:
+        plugin = candidate
+        if isinstance(candidate, type):
+            try:
+                plugin = candidate()
+            except TypeError as failure:
+                raise InputError(
+                    f"{candidate.__name__} needs settings ({failure}): name an object instead of the class"
+                ) from None
         if isinstance(plugin, Command):
             if not external:
                 raise InputError(
@@ -106,15 +113,6 @@ def with_method(method: str, *, external: bool = True) -> Callable[[Any], Any]:
         return plugin
 
     return fits
-
-
-def _instantiated(kind: type) -> Any:
-    try:
-        return kind()
-    except TypeError as failure:
-        raise InputError(
-            f"{kind.__name__} needs settings ({failure}): name an object instead of the class"
-        ) from None
 
 
 # Calls: in one thread, with a time limit
@@ -147,39 +145,40 @@ class Caller:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.work: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         threading.Thread(target=self._serve, daemon=True).start()
 
     def __enter__(self) -> Caller:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.work.put(None)
+        self.calls.put(None)
 
-    def __call__(self, what: str, function: Callable[..., T], *args: Any) -> T:
-        self.work.put((function, args))
-        try:
-            value, failure = self.done.get(timeout=self.seconds)
-        except queue.Empty:
-            raise PluginError("time", f"{what} hangs: no answer within {self.seconds:g} s") from None
+    def __call__(self, what: str, function: Callable[..., T], *args: object) -> T:
+        outcome: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                outcome.set_result(function(*args))
+            except BaseException as failure:  # noqa: BLE001 - whatever foreign code raises is its failure, not ours
+                outcome.set_exception(failure)
+
+        self.calls.put(run)
+        if not wait([outcome], self.seconds).done:
+            raise PluginError("time", f"{what} hangs: no answer within {self.seconds:g} s")
+        failure = outcome.exception()
         if isinstance(failure, PluginError):
             raise failure
         if failure is not None:
             raise PluginError("crash", f"{what} failed: {type(failure).__name__}: {failure}") from failure
-        answer: T = value
-        return answer
+        return outcome.result()
 
     def _serve(self) -> None:
-        while (item := self.work.get()) is not None:
-            function, args = item
-            try:
-                self.done.put((function(*args), None))
-            except BaseException as failure:  # noqa: BLE001 - whatever foreign code raises is its failure, not ours
-                self.done.put((None, failure))
+        while (run := self.calls.get()) is not None:
+            run()
 
 
-def call(what: str, seconds: float, function: Callable[..., Any], *args: Any) -> Any:
+def call(what: str, seconds: float, function: Callable[..., T], *args: object) -> T:
     """One call of a plug-in."""
     with Caller(seconds) as caller:
         return caller(what, function, *args)
@@ -238,7 +237,7 @@ class Command:
     def program(self) -> str:
         return self.arguments[0]
 
-    def run(self, fill: Callable[[Path], None]) -> Any:
+    def run(self, fill: Callable[[Path], None]) -> object:
         """The program's answer to the files that `fill` writes into a folder."""
         with tempfile.TemporaryDirectory(prefix="cbdp-") as name:
             folder = Path(name)
@@ -255,8 +254,18 @@ class Command:
                 ) from None
 
     def _run(self, folder: Path) -> None:
-        with (folder / "output.txt").open("wb") as output:
-            process = self._start(folder, output)
+        log = folder / "output.txt"
+        with log.open("wb") as output:
+            try:
+                process = subprocess.Popen(
+                    [*self.arguments, str(folder)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+            except OSError as failure:
+                raise PluginError("crash", f"{self.program!r} cannot be run: {failure}") from None
             try:
                 code = process.wait(self.seconds)
             except subprocess.TimeoutExpired:
@@ -266,25 +275,11 @@ class Command:
             finally:
                 _terminate(process)
         if code:
-            messages = (
-                (folder / "output.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            )
+            lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             raise PluginError(
                 "crash",
-                f"{self.program!r} ended with code {code}: {messages[-1] if messages else 'it printed nothing'}",
+                f"{self.program!r} ended with code {code}: {lines[-1] if lines else 'it printed nothing'}",
             )
-
-    def _start(self, folder: Path, output: Any) -> subprocess.Popen[bytes]:
-        try:
-            return subprocess.Popen(
-                [*self.arguments, str(folder)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        except OSError as failure:
-            raise PluginError("crash", f"{self.program!r} cannot be run: {failure}") from None
 
 
 def _terminate(process: subprocess.Popen[bytes]) -> None:
@@ -297,11 +292,12 @@ def _terminate(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def answer_entry(answer: Any, name: str, kind: type) -> Any:
+def answer_entry(answer: object, name: str, kind: type[T]) -> T:
     """One entry of a program's answer."""
-    if not isinstance(answer, dict) or not isinstance(answer.get(name), kind):
+    entry = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(entry, kind):
         raise PluginError("answer", f"{PLAN_FILE} has no {name!r} ({kind.__name__})")
-    return answer[name]
+    return entry
 
 
 def write_problem(
@@ -311,42 +307,35 @@ def write_problem(
     *,
     legs: Legs | None = None,
     demand: Demand | None = None,
-    rules: Mapping[str, Any],
+    rules: Mapping[str, object],
 ) -> None:
     """Write the files that an external program reads."""
-    problem: dict[str, Any] = {
+    problem: dict[str, object] = {
         "kind": kind,
         "zones": list(city.zones),
         "hubs": [city.names[h] for h in city.hubs],
         "rules": dict(rules),
     }
-    n, names = len(city), np.array(city.names)
+    n, names, zones = len(city), np.array(city.names), np.array(city.zones)
+    stops = {"stop": names, "x": city.x, "y": city.y, "zone": zones[city.zone], "hub": city.hub}
     pairs = {"from": np.repeat(names, n), "to": np.tile(names, n)}
     times = {**pairs, "seconds": city.seconds.ravel(), "metres": city.metres.ravel()}
-    _parquet(folder / "stops.parquet", columns(city))
-    _parquet(folder / "times.parquet", times)
+    _write_parquet(folder / "stops.parquet", stops)
+    _write_parquet(folder / "times.parquet", times)
     if legs is not None:
         problem |= {"hours": list(legs.hours), "timetable": legs.timetable.tolist()}
-        _parquet(folder / "legs.parquet", _leg_columns(city, legs))
+        table = {
+            "leg": np.arange(len(legs)), "trip": legs.trip, "release": legs.release, "follows": legs.follows, "path": legs.path,
+            "origin": names[legs.origin], "destination": names[legs.destination], "zone": zones[legs.zone],
+        }  # fmt: skip
+        _write_parquet(folder / "legs.parquet", table)
     if demand is not None:
         ends = {"origin": names[demand.origin], "destination": names[demand.destination]}
-        _parquet(folder / "demand.parquet", {**ends, "trips": demand.trips})
+        _write_parquet(folder / "demand.parquet", {**ends, "trips": demand.trips})
     (folder / "problem.json").write_text(json.dumps(problem), encoding="utf-8")
 
 
-def _leg_columns(city: City, legs: Legs) -> Mapping[str, Any]:
-    names = np.array(city.names)
-    plain: dict[str, Ints] = {k: getattr(legs, k) for k in ("trip", "release", "follows", "path")}
-    return {
-        "leg": np.arange(len(legs)),
-        **plain,
-        "origin": names[legs.origin],
-        "destination": names[legs.destination],
-        "zone": np.array(city.zones)[legs.zone],
-    }
-
-
-def _parquet(path: Path, table: Mapping[str, Any]) -> None:
+def _write_parquet(path: Path, table: Mapping[str, object]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

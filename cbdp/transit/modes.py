@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Bools, Ints
 from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.transit.city import City, Line
@@ -96,7 +96,7 @@ class Itineraries:
     path: Ints = field(repr=False)
     paths: tuple[tuple[Ride, ...], ...] = field(default=(), repr=False)
 
-    def slot(self, second: NDArray[Any]) -> Ints:
+    def slot(self, second: ArrayLike) -> Ints:
         """The slot of each second of the day."""
         return (
             np.searchsorted(self.slots, np.asarray(second) % SECONDS_PER_DAY, side="right").astype(np.int64)
@@ -112,12 +112,12 @@ class Itineraries:
                 table[row, k] = ride.offset, ride.headway, ride.seconds
         return table
 
-    def names(self, universe: Universe, city: City) -> NDArray[Any]:
+    def names(self, universe: Universe, city: City) -> NDArray[np.object_]:
         """The modes as labels for the feature `mode`: by origin and destination, and by time where lines have hours."""
         o, d = (codes_of(city, universe, end) for end in ("origin", "destination"))
         labels = np.array(self.labels, dtype=object)
         if len(self.slots) == 1:
-            named: NDArray[Any] = labels[self.mode[0][np.ix_(o, d)]]
+            named: NDArray[np.object_] = labels[self.mode[0][np.ix_(o, d)]]
             return named
         starts = period_edges(universe)[:-1]
         named = labels[self.mode[self.slot(starts)][:, o[:, None], d[None, :]]]
@@ -198,7 +198,7 @@ def _buses(city: City, lines: Sequence[Line]) -> _Buses:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    label: NDArray[Any]
+    label: NDArray[np.object_]
     access: Ints
     egress: Ints
     first_zone: Ints
@@ -254,7 +254,7 @@ def _one_zone(city: City, rule: ModeRule) -> _Pairs:
     return _Pairs(label, access, none, np.where(walk, -1, 0).astype(np.int64), none.copy(), none.copy(), ())
 
 
-def _check_joined(city: City, near: Ints, cut: NDArray[np.bool_]) -> None:
+def _check_joined(city: City, near: Ints, cut: Bools) -> None:
     if cut.any():
         o, d = (int(c) for c in np.argwhere(cut)[0])
         a, b = (city.names[int(city.hubs[near[s]])] for s in (o, d))
@@ -264,7 +264,7 @@ def _check_joined(city: City, near: Ints, cut: NDArray[np.bool_]) -> None:
         )
 
 
-def _paths(buses: _Buses, near: Ints, used: NDArray[np.bool_]) -> tuple[Ints, tuple[tuple[Ride, ...], ...]]:
+def _paths(buses: _Buses, near: Ints, used: Bools) -> tuple[Ints, tuple[tuple[Ride, ...], ...]]:
     """A number for the buses between the nearest hubs of every pair, and the rides that each number stands for."""
     count = len(buses.hubs)
     pair = near[:, None] * count + near

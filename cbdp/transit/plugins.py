@@ -9,46 +9,41 @@ figures show what is possible, and cannot be compared with those of a real-time 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from functools import partial
+from itertools import zip_longest
+from typing import Any, TypeVar
 
 import numpy as np
 
-from cbdp.errors import InputError
+from cbdp.errors import CbdpError, InputError
 from cbdp.parts import Parts, did_you_mean
 from cbdp.transit import DESIGNERS, DISPATCHERS, MODE_CHOICES, SIZERS
-from cbdp.transit.city import City
-from cbdp.transit.demand import Legs
+from cbdp.transit.city import City, Line, make_city
+from cbdp.transit.demand import Legs, Trips, legs_of
 from cbdp.transit.design import Arc, Costs, Demand, Design, PathDesigner, network_cost, weakly_connected
-from cbdp.transit.dispatching import operate
+from cbdp.transit.dispatching import operate, replay, visits_from_json
 from cbdp.transit.fleet_sizing import SearchSizer, Sizing, zones_within_limit
 from cbdp.transit.interfaces import COMMAND_PREFIX, Command, PluginError, answer_entry, call, write_problem
-from cbdp.transit.modes import Itineraries
-from cbdp.transit.simulator import (
-    ARRIVES,
-    DROPPED_OFF,
-    PICKED_UP,
-    Fleet,
-    Operations,
-    Service,
-    bus_arrival,
-    service_of_outcome,
-    simulate,
-    totals_by_zone,
-)
+from cbdp.transit.modes import Itineraries, ModeRule
+from cbdp.transit.simulator import Fleet, Operations, Service, simulate, totals_by_zone
 
 PLUGIN_TABLES: Mapping[str, Parts[Any]] = {
     "designer": DESIGNERS, "sizer": SIZERS, "dispatcher": DISPATCHERS, "modes": MODE_CHOICES,
 }  # fmt: skip
+T = TypeVar("T")
 ITINERARY_ARRAYS = ("mode", "access", "egress", "first_zone", "last_zone", "path")
 
 
-def get(kind: str, plugin: Any = None) -> Any:
+def get(kind: str, plugin: object = None) -> object:
     """A plug-in of a kind ("designer", "sizer", "dispatcher" or "modes"); None means the first of its table."""
     if kind not in PLUGIN_TABLES:
         raise InputError(f"unknown kind of plug-in {kind!r}: {did_you_mean(kind, list(PLUGIN_TABLES))}")
-    parts = PLUGIN_TABLES[kind]
+    return _plugin(PLUGIN_TABLES[kind], plugin)
+
+
+def _plugin(parts: Parts[T], plugin: object) -> T:
     if plugin is None:
         plugin = next(iter(parts.table))
     if isinstance(plugin, str) and plugin.startswith(COMMAND_PREFIX):
@@ -57,15 +52,16 @@ def get(kind: str, plugin: Any = None) -> Any:
 
 
 def design(
-    city: City, demand: Demand, designer: Any = None, *, costs: Costs | None = None, seconds: float = 600.0
+    city: City, demand: Demand, designer: object = None, *, costs: Costs | None = None, seconds: float = 600.0
 ) -> Design:
     """A designer's network, its arcs checked and its cost computed by us."""
-    plugin, chosen = get("designer", designer), costs or Costs()
+    plugin, chosen = _plugin(DESIGNERS, designer), costs or Costs()
     if isinstance(plugin, Command):
         answer = plugin.run(
             lambda folder: write_problem(folder, "designer", city, demand=demand, rules=asdict(chosen))
         )
-        proposal = [(city.code(str(a)), city.code(str(b))) for a, b in answer_entry(answer, "arcs", list)]
+        named = answer_entry(answer, "arcs", list)
+        proposal: Design | Sequence[Arc] = [(city.code(str(a)), city.code(str(b))) for a, b in named]
     else:
         proposal = call("design", seconds, plugin.design, city, demand)
     claimed = proposal if isinstance(proposal, Design) else None
@@ -93,7 +89,7 @@ def _between_hubs(city: City, arcs: Sequence[Arc]) -> list[Arc]:
 def size(
     city: City,
     legs: Legs,
-    sizer: Any = None,
+    sizer: object = None,
     *,
     operations: Operations | None = None,
     limit: int = 180,
@@ -102,7 +98,7 @@ def size(
 ) -> Sizing:
     """A sizer's fleet, run by us: one that does not keep the limit is an error that says where."""
     rules = operations or Operations()
-    plugin = get("sizer", sizer)
+    plugin = _plugin(SIZERS, sizer)
     if (
         isinstance(plugin, SearchSizer) and plugin is not sizer
     ):  # ours by its name: it searches for this limit
@@ -110,7 +106,7 @@ def size(
     if isinstance(plugin, Command):
         more = {**asdict(rules), "limit": limit, "period": period}
         answer = plugin.run(lambda folder: write_problem(folder, "sizer", city, legs=legs, rules=more))
-        proposal: Any = _by_zone(city, answer_entry(answer, "fleet", dict))
+        proposal: Sizing | Fleet | Sequence[int] = _by_zone(city, answer_entry(answer, "fleet", dict))
     else:
         proposal = call("size", seconds, plugin.size, city, legs, rules)
     if isinstance(proposal, Sizing):
@@ -126,7 +122,7 @@ def size(
     return Sizing(fleet, service)
 
 
-def _by_zone(city: City, numbers: Mapping[str, Any]) -> list[Any]:
+def _by_zone(city: City, numbers: Mapping[str, int]) -> list[int]:
     if missing := [z for z in city.zones if z not in numbers]:
         raise PluginError("answer", f"plan.json has no shuttles for zone {missing[0]!r}")
     return [numbers[z] for z in city.zones]
@@ -147,14 +143,14 @@ def dispatch(
     city: City,
     fleet: Fleet,
     legs: Legs,
-    dispatcher: Any = None,
+    dispatcher: object = None,
     *,
     operations: Operations | None = None,
     seconds: float = 60.0,
 ) -> Service:
     """Run a dispatcher in the checking engine, or replay the plan of an external one."""
     rules = operations or Operations()
-    plugin = get("dispatcher", dispatcher)
+    plugin = _plugin(DISPATCHERS, dispatcher)
     if not isinstance(plugin, Command):
         return operate(city, fleet, legs, plugin, rules, patience=seconds)
     starts = [city.names[s] for s in fleet.starts(city)]
@@ -163,9 +159,9 @@ def dispatch(
     return replay(city, fleet, legs, visits_from_json(city, answer), rules)
 
 
-def choose(city: City, modes: Any = None, *, seconds: float = 600.0) -> Itineraries:
+def choose(city: City, modes: object = None, *, seconds: float = 600.0) -> Itineraries:
     """The itineraries of a mode choice, if each leads from its origin to its destination and a second call repeats them."""
-    plugin = get("modes", modes)
+    plugin = _plugin(MODE_CHOICES, modes)
     itineraries = call("choose", seconds, plugin.choose, city)
     repeated = call("choose", seconds, plugin.choose, city)
     if not isinstance(itineraries, Itineraries):
@@ -187,214 +183,193 @@ def choose(city: City, modes: Any = None, *, seconds: float = 600.0) -> Itinerar
 
 
 def _check_itineraries(city: City, itineraries: Itineraries) -> None:
-    n = len(city)
+    n, zones = len(city), len(city.zones)
     o, d = np.broadcast_arrays(np.arange(n)[:, None], np.arange(n))
-    first = np.array([p[0].board for p in itineraries.paths] or [-1])
-    last = np.array([p[-1].alight for p in itineraries.paths] or [-1])
+    board = np.array([p[0].board for p in itineraries.paths] or [-1])
+    alight = np.array([p[-1].alight for p in itineraries.paths] or [-1])
     for slot in range(len(itineraries.slots)):
         access, egress, path = itineraries.access[slot], itineraries.egress[slot], itineraries.path[slot]
-        at = np.where(access >= 0, access, o)
-        to = np.where(egress >= 0, egress, d)
-        ride = path >= 0
+        first, last = itineraries.first_zone[slot], itineraries.last_zone[slot]
+        start, end = np.where(access >= 0, access, o), np.where(egress >= 0, egress, d)
         joins = np.where(
-            ride, (first[path] == at) & (last[path] == to), (at == to) | ((access < 0) & (egress < 0))
+            path >= 0,
+            (board[path] == start) & (alight[path] == end),
+            (start == end) | ((access < 0) & (egress < 0)),
         )
-        zoned = (access < 0) | (
-            (itineraries.first_zone[slot] >= 0) & (itineraries.first_zone[slot] < len(city.zones))
-        )
-        zoned &= (egress < 0) | (
-            (itineraries.last_zone[slot] >= 0) & (itineraries.last_zone[slot] < len(city.zones))
+        zoned = ((access < 0) | ((first >= 0) & (first < zones))) & (
+            (egress < 0) | ((last >= 0) & (last < zones))
         )
         moves = ((access < 0) | (access != o)) & ((egress < 0) | (egress != d))
-        for rule, fine in (("movement", joins), ("zone", zoned), ("movement", moves)):
-            if not fine.all():
-                a, b = (int(c) for c in np.argwhere(~fine)[0])
+        for rule, kept in (("movement", joins), ("zone", zoned), ("movement", moves)):
+            if not kept.all():
+                a, b = (int(c) for c in np.argwhere(~kept)[0])
                 raise PluginError(
                     rule, f"the itinerary from {city.names[a]!r} to {city.names[b]!r} does not hold together"
                 )
 
 
-# A plan made ahead, replayed visit by visit
+# The conformance kit: does a plug-in keep the rules? Small fixed cases, and for each the reason why it fails, in words
+#
+# A dispatcher is also run twice, on legs that agree up to some second and differ after it. Its decisions up to that second must
+# agree: one that reads the future gives itself away, however it does it.
+
+
+RULES = Operations(capacity=3, patience=1800)
 
 
 @dataclass(frozen=True)
-class Visit:
-    """A shuttle at a stop at a second of the day: the legs dropped off, then the legs picked up.
+class Check:
+    """One check: what it was, whether it passed, and why not.
 
-    >>> Visit(shuttle=0, second=60, stop=2, pick=(0,)).pick
-    (0,)
+    >>> Check("answers in time", passed=False, reason="no answer within 60 s").reason
+    'no answer within 60 s'
     """
 
-    shuttle: int
-    second: int
-    stop: int
-    drop: tuple[int, ...] = ()
-    pick: tuple[int, ...] = ()
+    name: str
+    passed: bool
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{'pass' if self.passed else 'FAIL'}  {self.name}" + (
+            f": {self.reason}" if self.reason else ""
+        )
 
 
-def replay(city: City, fleet: Fleet, legs: Legs, visits: Sequence[Visit], operations: Operations) -> Service:
-    """What happens when shuttles make these visits; an error names the broken rule, the shuttle and the second.
+def check_plugin(kind: str, plugin: object, *, seconds: float = 60.0) -> list[Check]:
+    """All checks of a plug-in of a kind ("designer", "sizer", "dispatcher" or "modes"), with `seconds` for each answer.
 
-    Shuttles are at their depots when the hours begin. Legs that no visit picks up are unserved.
-
-    >>> import numpy as np
-    >>> from cbdp.transit import ModeRule, Operations, Trips, legs_of, make_city, simulate
-    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
-    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
-    >>> legs = legs_of(riders, ModeRule().choose(city))
-    >>> run = simulate(city, [1], legs, log=True)
-    >>> again = replay(city, run.fleet, legs, visits_of(run), Operations())
-    >>> again.drop.tolist() == run.drop.tolist()
+    >>> from cbdp.transit import ModeRule
+    >>> all(check.passed for check in check_plugin("modes", ModeRule()))
     True
     """
-    ordered = sorted(visits, key=lambda v: (v.second, v.shuttle))
-    for visit in ordered:
-        _check_names(city, fleet, legs, visit)
-    return _Replay(city, fleet, legs, operations).run(ordered)
+    checks: list[Check] = []
+    for name, check in _checks_of_kind(kind, get(kind, plugin), seconds):
+        try:
+            reason = check()
+        except CbdpError as failure:
+            reason = str(failure)
+            hangs = isinstance(failure, PluginError) and failure.rule == "time"
+            checks.append(Check(name, passed=False, reason=reason))
+            if hangs:  # it would hang in every other check too
+                return checks
+            continue
+        checks.append(Check(name, not reason, reason))
+    return checks
 
 
-def _check_names(city: City, fleet: Fleet, legs: Legs, visit: Visit) -> None:
-    if not 0 <= visit.shuttle < fleet.total:
-        raise PluginError("answer", f"there is no shuttle {visit.shuttle}", second=visit.second)
-    if not 0 <= visit.stop < len(city):
-        raise PluginError(
-            "answer", f"there is no stop {visit.stop}", shuttle=visit.shuttle, second=visit.second
-        )
-    for leg in (*visit.drop, *visit.pick):
-        if not 0 <= leg < len(legs):
-            raise PluginError("answer", f"there is no leg {leg}", shuttle=visit.shuttle, second=visit.second)
+def conforms(checks: list[Check]) -> bool:
+    return all(check.passed for check in checks)
 
 
-class _Replay:
-    def __init__(self, city: City, fleet: Fleet, legs: Legs, rules: Operations) -> None:
-        self.city, self.fleet, self.legs, self.rules, self.hop = city, fleet, legs, rules, rules.hop(city)
-        self.zone = np.repeat(np.arange(len(city.zones)), fleet.shuttles)
-        self.at = {v: (legs.hours[0], int(s)) for v, s in enumerate(fleet.starts(city))}
-        self.on_board: dict[int, set[int]] = {v: set() for v in self.at}
-        self.release = legs.release.copy()
-        self.pickup, self.drop, self.shuttle = (np.full(len(legs), -1, np.int64) for _ in range(3))
-        self.metres = np.zeros(fleet.total, np.int64)
-        self.busy: list[list[tuple[int, int]]] = [[] for _ in self.at]
-        self.log: list[tuple[int, int, int, int, int]] = []
-        self.follower = legs.next
-
-    def run(self, visits: Sequence[Visit]) -> Service:
-        for visit in visits:
-            self._move(visit)
-            for leg in visit.drop:
-                self._drop(visit, leg)
-            for leg in visit.pick:
-                self._pick(visit, leg)
-        for v, riders in self.on_board.items():
-            if riders:
-                raise PluginError("riders", f"leg {min(riders)} is never dropped off", shuttle=v)
-        rows = np.array(self.log, dtype=np.int64).reshape(-1, 5)
-        outcome = (self.release, self.pickup, self.drop, self.shuttle)
-        return service_of_outcome(self.fleet, self.legs, outcome, self.metres, self.busy, rows)
-
-    def _broken(self, visit: Visit, rule: str, message: str) -> PluginError:
-        return PluginError(rule, message, shuttle=visit.shuttle, second=visit.second)
-
-    def _move(self, visit: Visit) -> None:
-        since, stop = self.at[visit.shuttle]
-        takes = int(self.hop[stop, visit.stop])
-        if visit.second - since < takes:
-            names = self.city.names
-            raise self._broken(
-                visit,
-                "movement",
-                f"it left {names[stop]!r} at {since} and it takes {takes} s to {names[visit.stop]!r}, not {visit.second - since}",
-            )
-        self.at[visit.shuttle] = visit.second, visit.stop
-        if takes:
-            self.metres[visit.shuttle] += self.city.metres[stop, visit.stop]
-            self.busy[visit.shuttle].append((visit.second - takes, visit.second))
-            self.log.append((visit.second, ARRIVES, visit.shuttle, -1, visit.stop))
-
-    def _pick(self, visit: Visit, leg: int) -> None:
-        legs = self.legs
-        if legs.origin[leg] != visit.stop:
-            raise self._broken(
-                visit, "movement", f"leg {leg} begins at {self.city.names[int(legs.origin[leg])]!r}, not here"
-            )
-        if legs.zone[leg] != self.zone[visit.shuttle]:
-            raise self._broken(visit, "zone", f"leg {leg} belongs to another zone")
-        if self.pickup[leg] >= 0:
-            raise self._broken(visit, "precedence", f"leg {leg} is picked up a second time")
-        if self.release[leg] < 0 or self.release[leg] > visit.second:
-            when = (
-                "waits for an earlier leg" if self.release[leg] < 0 else f"is released at {self.release[leg]}"
-            )
-            raise self._broken(visit, "release", f"leg {leg} is picked up too early: it {when}")
-        if visit.second - self.release[leg] > self.rules.patience:
-            raise self._broken(visit, "patience", f"leg {leg} waited longer than {self.rules.patience} s")
-        riders = self.on_board[visit.shuttle]
-        riders.add(leg)
-        if len(riders) > self.rules.capacity:
-            raise self._broken(
-                visit,
-                "capacity",
-                f"{len(riders)} riders are on board, the shuttle holds {self.rules.capacity}",
-            )
-        self.pickup[leg], self.shuttle[leg] = visit.second, visit.shuttle
-        self.log.append((visit.second, PICKED_UP, visit.shuttle, leg, visit.stop))
-
-    def _drop(self, visit: Visit, leg: int) -> None:
-        legs = self.legs
-        if leg not in self.on_board[visit.shuttle]:
-            raise self._broken(visit, "precedence", f"leg {leg} is dropped off but is not on board")
-        if legs.destination[leg] != visit.stop:
-            raise self._broken(
-                visit,
-                "movement",
-                f"leg {leg} ends at {self.city.names[int(legs.destination[leg])]!r}, not here",
-            )
-        lasted = visit.second - int(self.pickup[leg])
-        most = int(self.rules.longest_ride(self.hop[legs.origin[leg], legs.destination[leg]]))
-        if lasted > most:
-            raise self._broken(
-                visit, "ride", f"leg {leg} was on board for {lasted} s: at most {most} s are allowed"
-            )
-        self.on_board[visit.shuttle].discard(leg)
-        self.drop[leg] = visit.second
-        self.log.append((visit.second, DROPPED_OFF, visit.shuttle, leg, visit.stop))
-        later = int(self.follower[leg])
-        if later >= 0:
-            self.release[later] = bus_arrival(legs, later, visit.second)
+def example_city() -> City:
+    """Two zones of six stops, a hub in each, and a line between them."""
+    x, y = [0, 1, 2, 0, 1, 2, 8, 9, 10, 8, 9, 10], [0, 0, 0, 2, 2, 2, 0, 0, 0, 2, 2, 2]
+    names = [f"stop{i:02d}" for i in range(12)]
+    bare = make_city(names, x, y, ["west"] * 6 + ["east"] * 6, [names[2], names[6]])
+    return bare.with_lines([Line("west–east", (2, 6), 300, (480,))])
 
 
-def visits_of(service: Service) -> list[Visit]:
-    """The visits of a run that has a log, as a plan.
-
-    >>> import numpy as np
-    >>> from cbdp.transit import ModeRule, Trips, legs_of, make_city, simulate
-    >>> city = make_city(["A", "B", "C"], [0, 2, 5], [0, 0, 0], ["town"] * 3, ["A"])
-    >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
-    >>> legs = legs_of(riders, ModeRule().choose(city))
-    >>> len(visits_of(simulate(city, [1], legs, log=True)))
-    4
-    """
-    by_visit: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
-    rows: list[list[int]] = [] if service.log is None else service.log.tolist()
-    for second, kind, shuttle, leg, stop in rows:
-        if kind in (PICKED_UP, DROPPED_OFF):
-            drop, pick = by_visit.setdefault((shuttle, second, stop), ([], []))
-            (pick if kind == PICKED_UP else drop).append(leg)
-    return [Visit(v, s, stop, tuple(d), tuple(p)) for (v, s, stop), (d, p) in by_visit.items()]
+def example_legs(city: City, seed: int, riders: int = 60, *, hour: int = 3600) -> Legs:
+    """Random riders of an hour, some at the same second."""
+    rng = np.random.default_rng(seed)
+    o, d = rng.integers(0, len(city), (2, riders))
+    second = np.sort(rng.integers(0, hour // 5, riders) * 5)
+    return legs_of(Trips(o, d, second, (0, hour)), ModeRule(walk=0.1).choose(city))
 
 
-def visits_from_json(city: City, document: Any) -> list[Visit]:
-    """The visits of a `plan.json`: {"visits": [{"shuttle": 0, "second": 28800, "stop": "S001", "drop": [], "pick": [3]}]}."""
-    try:
-        rows = document["visits"]
-        return [
-            Visit(
-                int(r["shuttle"]), int(r["second"]), city.code(str(r["stop"])),
-                tuple(int(q) for q in r.get("drop", ())), tuple(int(q) for q in r.get("pick", ())),
-            )
-            for r in rows
-        ]  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError) as failure:
-        raise PluginError(
-            "answer", f"plan.json has no valid visits ({failure!r}): see `visits_from_json`"
-        ) from None
+def _checks_of_kind(kind: str, plugin: object, seconds: float) -> Iterator[tuple[str, Callable[[], str]]]:
+    """The name of each check, and what says why it fails: "" where it passes."""
+    city = example_city()
+
+    def sizes(legs: Legs) -> str:
+        sizing = size(city, legs, plugin, seconds=seconds)
+        return f"no fleet found: {sizing.reason}" if sizing.fleet is None else ""
+
+    def designs(seed: int) -> str:
+        origin, destination = np.random.default_rng(seed).integers(0, len(city), (2, 300))
+        design(city, Demand.of(origin, destination, len(city)), plugin, costs=Costs(), seconds=seconds)
+        return ""
+
+    def chooses() -> str:
+        choose(city, plugin, seconds=seconds)
+        return ""
+
+    def is_named() -> str:
+        for word in ("name", "about"):
+            text = getattr(plugin, word, None)
+            if not isinstance(text, str) or not text:
+                return f"its {word!r} is {text!r}: give it a text, as class data"
+        return ""
+
+    if kind == "dispatcher":
+        yield from _check_dispatcher(city, plugin, seconds)
+    elif kind == "sizer":
+        for seed in (0, 1):
+            yield f"its fleet serves, case {seed}", partial(sizes, example_legs(city, seed))
+        yield "no riders", partial(sizes, example_legs(city, 0, 0))
+    elif kind == "designer":
+        for seed in (0, 1):
+            yield f"its network can be run, case {seed}", partial(designs, seed)
+    else:
+        yield "every itinerary leads to its destination, and a second call repeats it", chooses
+    yield "it has a name and a line about itself", is_named
+
+
+def _check_dispatcher(city: City, plugin: object, seconds: float) -> Iterator[tuple[str, Callable[[], str]]]:
+    def run(fleet: tuple[int, int], legs: Legs, rules: Operations = RULES) -> Service:
+        return dispatch(city, Fleet(fleet), legs, plugin, operations=rules, seconds=seconds)
+
+    def usual(seed: int) -> str:
+        run((3, 3), example_legs(city, seed))
+        return ""
+
+    def full() -> str:
+        run((2, 2), example_legs(city, 7, 120), replace(RULES, capacity=1))
+        return ""
+
+    def crowd() -> str:
+        """Ten riders of one second from one stop."""
+        riders = Trips(np.ones(10, dtype=np.int64), np.full(10, 5), np.full(10, 60), (0, 3600))
+        run((2, 1), legs_of(riders, ModeRule(walk=0.1).choose(city)))
+        return ""
+
+    def easy() -> str:
+        service = run((12, 12), example_legs(city, 3, 12))
+        lost = int((~service.served).sum())
+        return f"{lost} riders are unserved although most shuttles are parked" if lost else ""
+
+    for seed in range(3):
+        yield f"rules are kept, case {seed}", partial(usual, seed)
+    yield "rules are kept, one seat and many riders", full
+    yield "nobody is refused when shuttles are free", easy
+    yield "riders at one second", crowd
+    if not isinstance(plugin, Command):  # a command is given all legs at once
+        yield "the future is not read", partial(_check_causality, city, run)
+
+
+def _check_causality(city: City, run: Callable[..., Service]) -> str:
+    """Run on two cases that differ only in riders who come late; up to then their logs must be the same."""
+    for seed in range(3):
+        legs = example_legs(city, 20 + seed, 50)
+        until = 1500
+        other = _other_future(city, legs, until, seed)
+        logs = []
+        for case in (legs, other):
+            log = run((2, 2), case).log
+            assert log is not None
+            logs.append([row for row in log.tolist() if row[0] < until])
+        if logs[0] != logs[1]:
+            first = next(a or b for a, b in zip_longest(*logs) if a != b)  # one may just be longer
+            return f"riders who come after second {until} changed what happened at second {first[0]}"
+    return ""
+
+
+def _other_future(city: City, legs: Legs, until: int, seed: int) -> Legs:
+    """The same legs, but riders who set out later go elsewhere in their zone."""
+    rng = np.random.default_rng(seed)
+    later = np.flatnonzero((legs.release >= until) & (legs.follows < 0))
+    origin, destination = legs.origin.copy(), legs.destination.copy()
+    for leg in later:
+        stops = np.flatnonzero(city.zone == legs.zone[leg])
+        origin[leg], destination[leg] = rng.choice(stops, 2, replace=False)
+    return replace(legs, origin=origin, destination=destination)

@@ -36,17 +36,16 @@ shuttle that need not move neither departs nor arrives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Bools, Floats, Ints
+from cbdp.compiling import kernel
 from cbdp.errors import InputError
-from cbdp.transit import kernel
 from cbdp.transit.city import City
 from cbdp.transit.demand import Legs, arrivals
 
@@ -91,6 +90,12 @@ class Operations:
 
     def longest_ride(self, direct: Ints) -> Ints:
         return direct * self.ride_percent // 100 + self.ride_slack
+
+    @property
+    def rules(self) -> Rules:
+        return Rules(
+            self.capacity, self.patience, self.max_tasks, self.drive_weight, self.wait_weight, self.ride_weight
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,7 @@ class Service:
     stopped: bool = False  # the run was cut short because a limit was broken
 
     @property
-    def served(self) -> NDArray[np.bool_]:
+    def served(self) -> Bools:
         return self.drop >= 0
 
     @property
@@ -209,28 +214,15 @@ def simulate_within_budget(
         )
     starts = fleet.starts(city)
     budget = np.full(len(city.zones), UNLIMITED_WAIT) if wait_budget is None else wait_budget
-    o = operations
-    outcome = kernel.run_events(
-        hop, city.metres, starts, fleet.first,
-        legs.origin, legs.destination, legs.zone, legs.release, legs.next, legs.path, legs.timetable,
-        o.longest_ride(direct), o.capacity, o.patience, o.max_tasks,
-        np.array([o.drive_weight, o.wait_weight, o.ride_weight], dtype=np.int64),
-        np.array(legs.hours, dtype=np.int64), budget, wait_budget is not None, log,
+    release, pickup = (np.full(len(legs), -1, dtype=np.int64) for _ in range(2))
+    columns = LegColumns(legs.origin, legs.destination, release, pickup, operations.longest_ride(direct))
+    drop, shuttle, metres, empty, parked, rows, stopped = _run_events(
+        hop, city.metres, starts, fleet.first, legs.zone, legs.next, legs.path, legs.timetable, legs.release, columns,
+        operations.rules, np.array(legs.hours, dtype=np.int64), budget, wait_budget is not None, log,
     )  # fmt: skip
-    release, pickup, drop, shuttle, metres, empty, parked, rows, stopped = outcome
     return Service(
-        fleet,
-        legs,
-        release,
-        pickup,
-        drop,
-        shuttle,
-        metres,
-        empty,
-        parked,
-        rows if log else None,
-        bool(stopped),
-    )
+        fleet, legs, release, pickup, drop, shuttle, metres, empty, parked, rows if log else None, bool(stopped)
+    )  # fmt: skip
 
 
 def figures(service: Service, city: City) -> dict[str, dict[str, float]]:
@@ -251,7 +243,7 @@ def figures(service: Service, city: City) -> dict[str, dict[str, float]]:
     return {**by_zone, "total": measures(service, *everything)}
 
 
-def measures(service: Service, legs: NDArray[np.bool_], shuttles: NDArray[np.bool_]) -> dict[str, float]:
+def measures(service: Service, legs: Bools, shuttles: Bools) -> dict[str, float]:
     """Figures of some legs and shuttles. Waits and rides are means over the legs served, idle times means over shuttles.
 
     `idle` is the time without a rider on board (as in the case study), `parked` the time without a task. `occupancy` is
@@ -275,19 +267,27 @@ def measures(service: Service, legs: NDArray[np.bool_], shuttles: NDArray[np.boo
     }
 
 
-def _mean_or_nan(values: NDArray[np.float64]) -> float:
+def _mean_or_nan(values: Floats) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _occupied_seconds(service: Service, shuttles: NDArray[np.bool_]) -> float:
+def _occupied_seconds(service: Service, shuttles: Bools) -> float:
     """The seconds during which shuttles had a rider on board, over the whole run."""
-    done = np.flatnonzero(service.served)
-    if not len(done):
-        return 0.0
-    done = done[np.lexsort((service.pickup[done], service.shuttle[done]))]
-    return float(
-        kernel.union_lengths(service.shuttle[done], service.pickup[done], service.drop[done], shuttles)
-    )
+    done = service.served
+    occupied = _union_seconds(service.shuttle[done], service.pickup[done], service.drop[done], len(shuttles))
+    return float(occupied[shuttles].sum())
+
+
+def _union_seconds(shuttle: Ints, begin: Ints, end: Ints, shuttles: int) -> Ints:
+    """The length of the union of each shuttle's intervals."""
+    if not len(shuttle):
+        return np.zeros(shuttles, dtype=np.int64)
+    order = np.lexsort((begin, shuttle))
+    shift = shuttle[order] * (end.max() + 1 - begin.min())  # intervals of two shuttles never meet
+    first, last = begin[order] + shift, end[order] + shift
+    covered = np.maximum.accumulate(np.concatenate([first[:1], last]))[:-1]
+    new = np.maximum(0, last - np.maximum(first, covered))
+    return np.bincount(shuttle[order], weights=new, minlength=shuttles).astype(np.int64)
 
 
 def totals_by_zone(service: Service, zones: int) -> tuple[Ints, Ints, Ints]:
@@ -298,17 +298,23 @@ def totals_by_zone(service: Service, zones: int) -> tuple[Ints, Ints, Ints]:
     return wait, served, np.bincount(zone[~done], minlength=zones).astype(np.int64)
 
 
-def legs_subset(legs: Legs, keep: NDArray[Any], release: Ints) -> Legs:
+def legs_subset(legs: Legs, keep: Bools, release: Ints) -> Legs:
     """Some of the legs; if the leg before one is left out, it is released at the given second."""
     kept = np.flatnonzero(keep)
     new_number = np.full(len(legs) + 1, -1, dtype=np.int64)
     new_number[kept] = np.arange(len(kept))
     follows = new_number[legs.follows[kept]]  # −1 looks up the spare last place
-    begin = np.where((legs.follows[kept] >= 0) & (follows < 0), release[kept], legs.release[kept])
-    columns: Mapping[str, Any] = {
-        n: getattr(legs, n)[kept] for n in ("trip", "origin", "destination", "zone", "path")
-    }
-    return Legs(**columns, release=begin, follows=follows, timetable=legs.timetable, hours=legs.hours)
+    return Legs(
+        trip=legs.trip[kept],
+        origin=legs.origin[kept],
+        destination=legs.destination[kept],
+        zone=legs.zone[kept],
+        release=np.where((legs.follows[kept] >= 0) & (follows < 0), release[kept], legs.release[kept]),
+        follows=follows,
+        path=legs.path[kept],
+        timetable=legs.timetable,
+        hours=legs.hours,
+    )
 
 
 # The figures of a run that was not simulated by us, computed from what happened
@@ -323,32 +329,337 @@ def service_of_outcome(
     outcome: tuple[Ints, Ints, Ints, Ints],
     metres: Ints,
     busy: Sequence[Intervals],
-    log: Ints,
+    log: Sequence[tuple[int, int, int, int, int]],
 ) -> Service:
-    """The service of a run: release, pick-up, drop-off and shuttle of every leg, and when each shuttle had a task."""
+    """The service of a run: release, pick-up, drop-off and shuttle of every leg, when each shuttle had a task, and the log."""
     _, pickup, drop, shuttle = outcome
     low, high = legs.hours
-    span = high - low
-    on_board: list[list[tuple[int, int]]] = [[] for _ in busy]
-    for leg in np.flatnonzero(drop >= 0):
-        on_board[int(shuttle[leg])].append((int(pickup[leg]), int(drop[leg])))
-    working = [sorted([*a, *b]) for a, b in zip(busy, on_board, strict=True)]
-    parked = np.array([span - _union_length(b, low, high) for b in working], dtype=np.int64)
-    empty = np.array([span - _union_length(sorted(b), low, high) for b in on_board], dtype=np.int64)
-    return Service(fleet, legs, *outcome, metres, empty, parked, log)
-
-
-def _union_length(intervals: Intervals, low: int, high: int) -> int:
-    """The length, between `low` and `high`, of a union of intervals sorted by their beginnings."""
-    total, until = 0, low
-    for begin, end in intervals:
-        first, last = max(begin, until), min(end, high)
-        total += max(0, last - first)
-        until = max(until, last)
-    return total
+    done = drop >= 0
+    rides = np.column_stack([shuttle[done], pickup[done], drop[done]])
+    tasks = [(v, begin, end) for v, intervals in enumerate(busy) for begin, end in intervals]
+    working = np.concatenate([rides, np.array(tasks, dtype=np.int64).reshape(-1, 3)])
+    empty, parked = (
+        high - low - _union_seconds(v, np.clip(begin, low, high), np.clip(end, low, high), fleet.total)
+        for v, begin, end in (rides.T, working.T)
+    )
+    rows = np.array(log, dtype=np.int64).reshape(-1, 5)
+    return Service(fleet, legs, *outcome, metres, empty, parked, rows)
 
 
 def bus_arrival(legs: Legs, leg: int, now: int) -> int:
     """When the rider of a leg that follows another, who is dropped off now, is at its origin."""
     path = legs.path[[leg]]
     return now if path[0] < 0 else int(arrivals(legs.timetable, path, np.array([now]))[0])
+
+
+# The compiled part: the insertion of a leg into a plan, and the loop over events
+
+
+class Rules(NamedTuple):
+    """What the compiled loops read of `Operations`."""
+
+    capacity: int
+    patience: int
+    max_tasks: int
+    drive_weight: int
+    wait_weight: int
+    ride_weight: int
+
+
+class LegColumns(NamedTuple):
+    """By leg: `release` and `pickup` are −1 until they happen, `max_ride` is the longest time on board that is allowed."""
+
+    origin: Ints
+    destination: Ints
+    release: Ints
+    pickup: Ints
+    max_ride: Ints
+
+
+class Plans(NamedTuple):
+    """Plans (shuttle × position): each task, its stop and its second. Task 2 · leg is a pick-up, task 2 · leg + 1 a drop-off."""
+
+    task: Ints
+    stop: Ints
+    due: Ints
+
+
+@kernel
+def _heap_push(heap: Ints, size: int, key: int) -> int:
+    """`heapq.heappush` into a heap of `size` keys; numba compiles `heapq` for lists alone."""
+    i = size
+    while i > 0:
+        up = (i - 1) >> 1
+        if heap[up] <= key:
+            break
+        heap[i] = heap[up]
+        i = up
+    heap[i] = key
+    return size + 1
+
+
+@kernel
+def _heap_pop(heap: Ints, size: int) -> tuple[int, int]:
+    top, size = heap[0], size - 1
+    key, i = heap[size], 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= key:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = key
+    return top, size
+
+
+@kernel
+def _bus_arrival(timetable: Ints, path: int, now: int) -> int:
+    """`arrivals` of one rider."""
+    if path < 0:
+        return now
+    for k in range(timetable.shape[1]):
+        if timetable[path, k, 1] > 0:
+            now += (timetable[path, k, 0] - now) % timetable[path, k, 1] + timetable[path, k, 2]
+    return now
+
+
+@kernel
+def cheapest_insertion(  # noqa: PLR0915 - split, its loops could not stop each other
+    hop: Ints, hop_to: Ints, plans: Plans, v: int, count: int, place: int, load: int, now: int, leg: int, legs: LegColumns, rules: Rules, scratch: Ints, best: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """The cheapest insertion of a leg into the plan of shuttle `v` that costs less than `best`: cost, p, r (p = −1: none).
+
+    The shuttle is at (or left last) the stop `place`, with `load` riders and `count` tasks before it. `hop_to` is `hop` transposed, so that all
+    drives to one stop lie side by side in memory; `scratch` has room for a number by leg.
+
+    All pairs of places for pick-up and drop-off are tried, as in the heuristic of Jaw, Odoni, Psaraftis and Wilson (1986) and in MATSim's extension
+    for demand-responsive transport (Bischoff, Maciejewski and Nagel, 2017). Tasks from p on happen `shift` later and those from r on `late`, and by
+    the triangle inequality 0 ≤ shift ≤ late. So how much longer the others wait and ride follows from counting their pick-ups and drop-offs, and only
+    an insertion that would be cheaper is checked rider by rider.
+    """
+    task, stop, due = plans
+    origin, destination, release, pickup, max_ride = legs
+    drive, wait, ride = rules.drive_weight, rules.wait_weight, rules.ride_weight
+    s, d = origin[leg], destination[leg]
+    best_p, best_r = -1, -1
+    if count + 2 > rules.max_tasks:
+        return best, best_p, best_r
+    ends, direct = due[v, count - 1] if count else now, hop[s, d]
+    picks_left, on_board = (count - load) // 2, load  # from p on; before p
+    scratched = False
+    for p in range(1 if count else 0, count + 1):
+        if p == 0:
+            picked_up = now + hop[place, s]
+        else:
+            picked_up = due[v, p - 1] + hop_to[s, stop[v, p - 1]]
+            drops_here = task[v, p - 1] & 1
+            on_board += 1 - 2 * drops_here
+            picks_left -= 1 - drops_here
+        waits = picked_up - release[leg]
+        if waits > rules.patience or wait * waits + ride * direct >= best:
+            break
+        if on_board >= rules.capacity:
+            continue
+        shift, longer = np.int64(0), picked_up + direct - ends
+        if p < count:
+            shift = picked_up + hop[s, stop[v, p]] - due[v, p]
+            longer = shift
+        if drive * longer + wait * (waits + shift * picks_left) + ride * (direct + shift * on_board) >= best:
+            continue
+        riders, moved_picks, moved_drops, picks_after = on_board + 1, 0, 0, picks_left
+        for r in range(p, count + 1):
+            if r == p:
+                dropped_off = picked_up + direct
+            else:
+                if task[v, r - 1] & 1 == 0:
+                    riders, moved_picks, picks_after = riders + 1, moved_picks + 1, picks_after - 1
+                    if riders > rules.capacity:
+                        break
+                else:
+                    riders, moved_drops = riders - 1, moved_drops + 1
+                dropped_off = due[v, r - 1] + shift + hop_to[d, stop[v, r - 1]]
+            rides = dropped_off - picked_up
+            if rides > max_ride[leg]:
+                break
+            late, longer = np.int64(0), dropped_off - ends
+            if r < count:
+                late = dropped_off + hop[d, stop[v, r]] - due[v, r]
+                longer = late
+            drops_after = count - r - picks_after
+            longer_wait = shift * moved_picks + late * picks_after
+            longer_ride = shift * moved_drops + late * drops_after - longer_wait
+            cost = drive * longer + wait * (waits + longer_wait) + ride * (rides + longer_ride)
+            if cost >= best:
+                continue
+            if not scratched:
+                scratched = True
+                for j in range(count):
+                    if task[v, j] & 1 == 0:
+                        scratch[task[v, j] >> 1] = j
+            feasible = True
+            for j in range(p, count):
+                move = shift if j < r else late
+                other = task[v, j] >> 1
+                if task[v, j] & 1 == 0:
+                    feasible = due[v, j] + move - release[other] <= rules.patience
+                else:
+                    boarded = pickup[other]
+                    if boarded < 0:
+                        k = scratch[other]
+                        boarded = due[v, k] + (0 if k < p else (shift if k < r else late))
+                    feasible = due[v, j] + move - boarded <= max_ride[other]
+                if not feasible:
+                    break
+            if feasible:
+                best, best_p, best_r = cost, p, r
+    return best, best_p, best_r
+
+
+@kernel
+def _insert_leg(hop: Ints, plans: Plans, v: int, count: int, place: int, now: int, leg: int, legs: LegColumns, p: int, r: int) -> int:  # fmt: skip
+    """Put a leg into the plan of shuttle `v` and update its times; return the new number of tasks."""
+    task, stop, due = plans
+    for j in range(count - 1, r - 1, -1):
+        task[v, j + 2], stop[v, j + 2] = task[v, j], stop[v, j]
+    task[v, r + 1], stop[v, r + 1] = 2 * leg + 1, legs.destination[leg]
+    for j in range(r - 1, p - 1, -1):
+        task[v, j + 1], stop[v, j + 1] = task[v, j], stop[v, j]
+    task[v, p], stop[v, p] = 2 * leg, legs.origin[leg]
+    count += 2
+    for j in range(p, count):
+        if j == 0:
+            due[v, j] = now + hop[place, stop[v, j]]
+        else:
+            due[v, j] = due[v, j - 1] + hop[stop[v, j - 1], stop[v, j]]
+    return count
+
+
+@kernel
+def _overlap(begin: int, end: int, hours: Ints) -> int:
+    overlap: int = max(0, min(end, hours[1]) - max(begin, hours[0]))
+    return overlap
+
+
+@kernel
+def _run_events(  # noqa: PLR0915 - one loop over events; its parts would share two dozen arrays
+    hop: Ints, metres: Ints, starts: Ints, first: Ints, zone: Ints, follower: Ints, path: Ints, timetable: Ints, first_release: Ints, legs: LegColumns, rules: Rules, hours: Ints, wait_budget: Ints, strict: bool, logging: bool,
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, bool]:  # fmt: skip
+    """Run all events; fills `release` and `pickup` of `legs`.
+
+    Returns drop-off and shuttle of every leg; metres, seconds without a rider and seconds without a task of every shuttle; the log; and whether the
+    run was stopped. A heap of keys second · 2³² + number orders the events: those of shuttles, with bit 31 set, come after those of legs.
+    """
+    shuttles, number_of_legs = len(starts), len(zone)
+    release, pickup, origin, destination = legs.release, legs.pickup, legs.origin, legs.destination
+    drop, shuttle = np.full(number_of_legs, -1, np.int64), np.full(number_of_legs, -1, np.int64)
+    driven, carrying, working = np.zeros(shuttles, np.int64), np.zeros(shuttles, np.int64), np.zeros(shuttles, np.int64)  # fmt: skip
+    place, load, count = starts.copy(), np.zeros(shuttles, np.int64), np.zeros(shuttles, np.int64)
+    boarded, set_out = np.zeros(shuttles, np.int64), np.zeros(shuttles, np.int64)
+    task, due = np.zeros((shuttles, rules.max_tasks), np.int64), np.zeros((shuttles, rules.max_tasks), np.int64)  # fmt: skip
+    stop, hop_to = np.zeros((shuttles, rules.max_tasks), np.int64), hop.T.copy()
+    plans = Plans(task, stop, due)
+    scratch, earliest = np.zeros(number_of_legs, np.int64), np.zeros(shuttles, np.int64)
+    waited = np.zeros(len(wait_budget), np.int64)
+    rows = np.zeros((8 * number_of_legs if logging else 1, 5), np.int64)
+    n = 0
+    heap, size = np.zeros(2 * number_of_legs + shuttles + 1, np.int64), 0
+    for leg in range(number_of_legs):
+        if first_release[leg] >= 0:
+            size = _heap_push(heap, size, first_release[leg] << 32 | leg)
+    stopped = False
+    while size and not stopped:
+        key, size = _heap_pop(heap, size)
+        now, number = key >> 32, key & 0x7FFFFFFF
+        if key & 0x80000000 == 0:  # a release
+            leg = number
+            release[leg] = now
+            if logging:
+                rows[n] = now, 0, -1, leg, origin[leg]
+                n += 1
+            best, chosen, p, r = 1 << 60, -1, -1, -1
+            z, s = zone[leg], origin[leg]
+            nearest, soonest = -1, 1 << 60
+            for v in range(first[z], first[z + 1]):  # when each could be at the origin
+                earliest[v] = due[v, 0] + hop_to[s, stop[v, 0]] if count[v] else now + hop_to[s, place[v]]
+                if earliest[v] < soonest:
+                    nearest, soonest = v, earliest[v]
+            # A good price early on saves most of the work for the other shuttles; 1 is added so that ties stay ties.
+            if nearest >= 0:
+                v = nearest
+                best = cheapest_insertion(hop, hop_to, plans, v, count[v], place[v], load[v], now, leg, legs, rules, scratch, best)[0] + 1  # fmt: skip
+            spent = rules.ride_weight * hop[s, destination[leg]] - rules.wait_weight * now
+            for v in range(first[z], first[z + 1]):
+                if rules.wait_weight * earliest[v] + spent >= best:
+                    continue
+                cost, vp, vr = cheapest_insertion(hop, hop_to, plans, v, count[v], place[v], load[v], now, leg, legs, rules, scratch, best)  # fmt: skip
+                if vp >= 0:
+                    best, chosen, p, r = cost, v, vp, vr
+            if logging:
+                rows[n] = now, 2 if chosen < 0 else 1, chosen, leg, s
+                n += 1
+            if chosen < 0:
+                stopped = strict
+                continue
+            v = chosen
+            shuttle[leg] = v
+            parked = count[v] == 0
+            count[v] = _insert_leg(hop, plans, v, count[v], place[v], now, leg, legs, p, r)
+            waited[z] += due[v, p] - now  # at least: later insertions never make a task earlier
+            stopped = stopped or waited[z] > wait_budget[z]
+            if not parked:
+                continue
+            set_out[v] = now
+            if s != place[v]:
+                driven[v] += metres[place[v], s]
+                if logging:
+                    rows[n] = now, 3, v, -1, s
+                    n += 1
+            size = _heap_push(heap, size, due[v, 0] << 32 | 0x80000000 | v)
+            continue
+        v = number
+        here = stop[v, 0]
+        if logging and here != place[v]:
+            rows[n] = now, 4, v, -1, here
+            n += 1
+        place[v] = here
+        done = 0
+        while done < count[v]:
+            if stop[v, done] != here:
+                break
+            i = task[v, done]
+            leg = i // 2
+            done += 1
+            if logging:
+                rows[n] = now, 5 if i % 2 == 0 else 6, v, leg, here
+                n += 1
+            if i % 2 == 0:
+                pickup[leg] = now
+                if load[v] == 0:
+                    boarded[v] = now
+                load[v] += 1
+            else:
+                drop[leg] = now
+                load[v] -= 1
+                if load[v] == 0:
+                    carrying[v] += _overlap(boarded[v], now, hours)
+                later = follower[leg]
+                if later >= 0:
+                    size = _heap_push(heap, size, _bus_arrival(timetable, path[later], now) << 32 | later)
+        count[v] -= done
+        for j in range(count[v]):
+            task[v, j], stop[v, j], due[v, j] = task[v, j + done], stop[v, j + done], due[v, j + done]
+        if count[v] == 0:
+            working[v] += _overlap(set_out[v], now, hours)
+            continue
+        to = stop[v, 0]
+        driven[v] += metres[here, to]
+        if logging:
+            rows[n] = now, 3, v, -1, to
+            n += 1
+        size = _heap_push(heap, size, due[v, 0] << 32 | 0x80000000 | v)
+    span = hours[1] - hours[0]
+    return drop, shuttle, driven, span - carrying, span - working, rows[:n], stopped

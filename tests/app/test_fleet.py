@@ -32,7 +32,7 @@ from cbdp.transit import (
     size_fleet,
     spread,
 )
-from cbdp.transit.conformance import example_city, example_legs
+from cbdp.transit.plugins import example_city, example_legs
 
 STOPS = [f"stop{i:02d}" for i in range(12)]
 CONFIG = """

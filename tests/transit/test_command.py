@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cbdp.transit import plugins
-from cbdp.transit.conformance import example_city, example_legs
 from cbdp.transit.design import Costs, Demand
 from cbdp.transit.interfaces import Command, PluginError
+from cbdp.transit.plugins import example_city, example_legs
 from cbdp.transit.simulator import Fleet
 
 SIZER = """

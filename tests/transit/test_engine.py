@@ -6,9 +6,9 @@ import pytest
 from bad_dispatchers import GOOD, OverCapacity
 from shuttle_cases import random_case
 
-from cbdp.transit.conformance import example_city, example_legs
 from cbdp.transit.dispatching import operate
 from cbdp.transit.interfaces import PluginError
+from cbdp.transit.plugins import example_city, example_legs
 from cbdp.transit.simulator import Operations, simulate
 
 

@@ -12,7 +12,7 @@ from browsing import DESKTOP, HOSTILE, PHONE, opened
 
 from cbdp.errors import InputError
 from cbdp.transit import Operations, figures, make_city, page, simulate
-from cbdp.transit.conformance import example_city, example_legs
+from cbdp.transit.plugins import example_city, example_legs
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP
 
 WHERE = """second => {

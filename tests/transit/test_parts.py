@@ -14,8 +14,8 @@ import pytest
 from cbdp.errors import InputError
 from cbdp.parts import Parts
 from cbdp.transit import DESIGNERS, DISPATCHERS, MODE_CHOICES, SIZERS, plugins
-from cbdp.transit.conformance import check_plugin, conforms, example_city, example_legs
 from cbdp.transit.design import Demand
+from cbdp.transit.plugins import check_plugin, conforms, example_city, example_legs
 from cbdp.transit.simulator import Fleet, Operations
 
 MOST_LINES = 40

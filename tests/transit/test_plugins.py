@@ -7,11 +7,11 @@ from bad_dispatchers import Crashing
 
 from cbdp.errors import InputError
 from cbdp.transit import plugins
-from cbdp.transit.conformance import example_city, example_legs
 from cbdp.transit.dispatching import CheapestInsertion
 from cbdp.transit.fleet_sizing import SearchSizer
 from cbdp.transit.interfaces import Command, PluginError, attempt
 from cbdp.transit.modes import ModeRule
+from cbdp.transit.plugins import example_city, example_legs
 from cbdp.transit.simulator import Fleet, Operations, figures
 
 

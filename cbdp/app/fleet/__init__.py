@@ -33,11 +33,11 @@ from cbdp.text import aligned
 from cbdp.transit import DISPATCHERS, plugins
 from cbdp.transit import page as pages
 from cbdp.transit.city import City
-from cbdp.transit.conformance import check_plugin, conforms
 from cbdp.transit.demand import Legs, legs_of, spread
 from cbdp.transit.fleet_sizing import SearchSizer, Sizing
 from cbdp.transit.modes import Itineraries
 from cbdp.transit.page import ZoneDemand
+from cbdp.transit.plugins import check_plugin, conforms
 from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 from cbdp_features.calendar import clock_time
 
