@@ -80,7 +80,7 @@ def spread(
     return Trips(o[order], d[order], second[order], (int(edges[0]), int(edges[-1])))
 
 
-class CountedTrips(Protocol):
+class PublishedTrips(Protocol):
     """What a release is here: how many trips of each type are published."""
 
     @property
@@ -91,7 +91,7 @@ class CountedTrips(Protocol):
     def value(self) -> Ints: ...
 
 
-def trips_of_release(release: CountedTrips, city: City, *, seed: int = 0, how: str = "random") -> Trips:
+def trips_of_release(release: PublishedTrips, city: City, *, seed: int = 0, how: str = "random") -> Trips:
     """Riders of a release (anything with `features`, `index` and `value`), gathered as `fleet_counts` says.
 
     >>> from cbdp.transit import make_city
@@ -105,7 +105,7 @@ def trips_of_release(release: CountedTrips, city: City, *, seed: int = 0, how: s
     return spread(release.features.universe, *fleet_counts(release), city, seed=seed, how=how)
 
 
-def fleet_counts(release: CountedTrips) -> tuple[Ints, Ints]:
+def fleet_counts(release: PublishedTrips) -> tuple[Ints, Ints]:
     """Trip types and counts that a fleet is sized on: a release's trips, gathered on the types that are likely to be used.
 
     Riders of one type share a vehicle. Where nobody knows which types are used, the whole trips nearest to the estimate are scattered
