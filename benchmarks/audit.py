@@ -19,13 +19,12 @@ from scipy import stats
 
 import cbdp
 from benchmarks.tables import markdown
-from cbdp.app.audit.lower_bound import EpsilonBound, RhoBound
 from cbdp.audit import guarantee_check
+from cbdp.audit.lower_bound import LowerBound
 from tests.misstated import DAG, MISSTATED, TRUTH
 from tests.zoo import HONEST, NARROW, ZOO, Case
 from tests.zoo_rho import FORGOTTEN, HONEST_RHO, ZOO_RHO, RhoCase
 
-Bound = EpsilonBound | RhoBound
 CONFIDENCE = 0.95
 STATED = "DeltaForgotten (ρ)"  # attacked by the ε that it states
 GOOD: Mapping[str, Case | RhoCase] = {**HONEST, **{f"{n} (ρ)": case for n, case in HONEST_RHO.items()}}
@@ -38,7 +37,7 @@ BROKEN: Mapping[str, Case | RhoCase] = {
 ALL = {**GOOD, **BROKEN}
 
 
-def attacks(names: Sequence[str], seeds: Sequence[int], jobs: int) -> Iterator[tuple[str, list[Bound]]]:
+def attacks(names: Sequence[str], seeds: Sequence[int], jobs: int) -> Iterator[tuple[str, list[LowerBound]]]:
     """The bounds of each case, one for each seed; progress goes to the error stream."""
     if jobs == 1:
         for name in names:
@@ -49,30 +48,24 @@ def attacks(names: Sequence[str], seeds: Sequence[int], jobs: int) -> Iterator[t
             yield name, list(pool.map(partial(_attack, name), seeds, chunksize=5))
 
 
-def _attack(name: str, seed: int) -> Bound:
+def _attack(name: str, seed: int) -> LowerBound:
     print(f"\raudit: {name}, seed {seed}" + " " * 20, end="", file=sys.stderr)
     case = ALL[name]
     return case.attack_stated(seed) if name == STATED and isinstance(case, RhoCase) else case.attack(seed)
 
 
-def proven(bound: Bound) -> float:
-    """The ε or ρ that was proven."""
-    return bound.rho if isinstance(bound, RhoBound) else bound.epsilon
-
-
-def honest_row(name: str, bound: Bound) -> list[str]:
+def honest_row(name: str, bound: LowerBound) -> list[str]:
     case = ALL[name]
-    return [name, _claim(bound), f"{proven(bound):.3f}", f"{case.reach:g}", f"{case.trials:,}"]
+    return [name, _claim(bound), f"{bound.value:.3f}", f"{case.reach:g}", f"{case.trials:,}"]
 
 
-def _claim(bound: Bound) -> str:
-    sign = "ρ" if isinstance(bound, RhoBound) else "ε"
-    return f"{sign} = {bound.claim:.3g}"
+def _claim(bound: LowerBound) -> str:
+    return f"{bound.sign} = {bound.claim:.3g}"
 
 
-def caught_row(name: str, bounds: Sequence[Bound]) -> list[str]:
+def caught_row(name: str, bounds: Sequence[LowerBound]) -> list[str]:
     """Catches with the limit that they give for the chance of one, and how far the bounds stay away from the claim."""
-    found = np.array([proven(b) for b in bounds])
+    found = np.array([b.value for b in bounds])
     caught = int(sum(b.exceeds for b in bounds))
     least = float(stats.beta.ppf(1 - CONFIDENCE, caught, len(bounds) - caught + 1)) if caught else 0.0
     away = float((found.mean() - (bounds[0].claim or 0.0)) / max(found.std(), 1e-9))
@@ -138,7 +131,7 @@ def _honest(names: Sequence[str], seed: int, jobs: int) -> bool:
     )
     good, rows = True, []
     for name, bounds in attacks(names, [seed], jobs):
-        good &= not bounds[0].exceeds and proven(bounds[0]) >= ALL[name].reach
+        good &= not bounds[0].exceeds and bounds[0].value >= ALL[name].reach
         rows.append(honest_row(name, bounds[0]))
     if rows:
         print(markdown(["mechanism", "claim", "proven", "wanted", "trials"], rows), flush=True)

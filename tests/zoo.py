@@ -15,14 +15,8 @@ from typing import Any
 import numpy as np
 
 import cbdp
-from cbdp.app.audit.lower_bound import (
-    EpsilonBound,
-    Reading,
-    ThroughFiles,
-    TrialParts,
-    epsilon_lower_bound,
-    read,
-)
+from cbdp.app.audit.lower_bound import ThroughFiles, TrialParts, epsilon_lower_bound
+from cbdp.audit.lower_bound import EpsilonBound, Reading, read
 from cbdp.counting import Clock
 from cbdp.counting.counts import Counts, count
 from cbdp.estimation.posterior import Posterior

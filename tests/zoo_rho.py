@@ -7,13 +7,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from cbdp.app.audit.lower_bound import (
-    EpsilonBound,
-    RhoBound,
-    TrialParts,
-    epsilon_lower_bound,
-    rho_lower_bound,
-)
+from cbdp.app.audit.lower_bound import TrialParts, epsilon_lower_bound, rho_lower_bound
+from cbdp.audit.lower_bound import EpsilonBound, RhoBound
 from cbdp.counting.counts import Counts
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace
 from cbdp.privacy.accounting import DPCost, PrivacyGuarantee, epsilon_of

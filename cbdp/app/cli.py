@@ -673,8 +673,8 @@ def audit(
     json_file: str | None,
 ) -> int:
     """Attack a release before others do; exit 1 if a finding contradicts what it claims."""
-    from cbdp.app.audit.run import audit_release, check_output_path, lines
-    from cbdp.audit.page import build
+    from cbdp.app.audit.run import audit_release, check_output_path
+    from cbdp.audit.findings import build, lines
     from cbdp.commands.new_file import write_new
     from cbdp.progress import in_quarters, watched
 

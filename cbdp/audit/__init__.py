@@ -10,15 +10,14 @@ from cbdp.lazy import lazily
 
 if TYPE_CHECKING:
     from cbdp.audit.external_tables import read
-    from cbdp.audit.findings import Audit, Finding, worst
-    from cbdp.audit.page import build
+    from cbdp.audit.findings import Audit, Finding, build, worst
     from cbdp.audit.tables import CountTable, Pair, PublishedTables, Sum, from_release
 
 __getattr__, __dir__ = lazily(
     __name__,
     {
         "Audit": "cbdp.audit.findings",
-        "build": "cbdp.audit.page",
+        "build": "cbdp.audit.findings",
         "CountTable": "cbdp.audit.tables",
         "Finding": "cbdp.audit.findings",
         "from_release": "cbdp.audit.tables",

@@ -12,16 +12,15 @@ from scipy import stats
 from zoo import HONEST, MANY_PARTS, MOVED, NARROW, NONE, ONE, ZOO, Case, trips
 
 import cbdp
-from cbdp.app.audit.lower_bound import (
+from cbdp.app.audit.lower_bound import ThroughFiles, TrialParts, epsilon_lower_bound
+from cbdp.audit.lower_bound import (
+    Condition,
     EpsilonBound,
-    ThroughFiles,
-    TrialParts,
-    epsilon_lower_bound,
+    lowest_bit,
     numbers,
     odds_bound,
     ratio_bound,
 )
-from cbdp.audit.distinguishing import Condition, lowest_bit
 from cbdp.errors import InputError
 from cbdp.estimation.posterior import Posterior
 from cbdp.measuring.samplers.laplace import GeometricSampler
@@ -129,7 +128,7 @@ def test_ratio_bound_raises_no_false_alarm(delta: float) -> None:
     k = np.arange(n + 1)
     for rare in (0.02, 0.1, 0.3):
         often = math.exp(epsilon) * rare + delta
-        proven = ratio_bound(k[:, None], n, k[None, :], n, delta=delta, level=level)
+        proven = ratio_bound(k[:, None], k[None, :], n, n, delta=delta, level=level)
         chance = np.outer(stats.binom(n, often).pmf(k), stats.binom(n, rare).pmf(k))
         assert chance[proven > epsilon].sum() <= level
 
@@ -248,7 +247,10 @@ def test_files_show_what_the_release_holds() -> None:
     )
     data = parts.mix({"stop": ["A", "A", "A"]}, {"stop": ["B"]}, np.arange(50) % 3 == 0)
     release = mechanism.simulate(data, seed=1)
-    there, stored = numbers(release, parts), numbers(ThroughFiles(mechanism).simulate(data, seed=1), parts)
+    there, stored = (
+        numbers(published, parts.number)
+        for published in (release, ThroughFiles(mechanism).simulate(data, seed=1))
+    )
     for j, stop in enumerate("AB"):
         shown = there[f"noisy singleton[{j}]"]
         assert np.isnan(shown).any()

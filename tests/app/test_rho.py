@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 from zoo_rho import FORGOTTEN, HONEST_RHO, RHO, ZOO_RHO
 
-from cbdp.app.audit.lower_bound import RhoBound, rho_bound, rho_lower_bound
+from cbdp.app.audit.lower_bound import rho_lower_bound
+from cbdp.audit.lower_bound import RhoBound, rho_bound
 from cbdp.errors import InputError
 
 

@@ -2,12 +2,11 @@
 
 The attacks on published data are in `cbdp.audit`. What stands here needs more: the mechanism, which post-processes the published noisy
 answers again (post-processing is deterministic, so the same numbers must follow); the configuration and the ledger; or, for the curator
-alone, the trips (`cbdp.app.audit.membership`).
+alone, the trips (`cbdp.app.audit.truth`).
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +26,7 @@ from cbdp.audit import (
     scale_recovery,
 )
 from cbdp.audit.exact_counts import assumed_noise
-from cbdp.audit.findings import Audit, Finding, Verdict
+from cbdp.audit.findings import Audit, Finding
 from cbdp.audit.own_release import OwnRelease, open_own_release
 from cbdp.audit.tables import PublishedTables, from_release
 from cbdp.commands.new_file import check_new
@@ -38,7 +37,6 @@ from cbdp.progress import tell
 from cbdp.release.files import MANIFEST
 from cbdp.release.release import Release
 from cbdp.release.serialization import guarantee_from
-from cbdp.report.markup import INTERNAL_WARNING
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
@@ -228,13 +226,14 @@ class _OwnReleaseAudit:
         yield from optimality.attack(release, lambda: mechanism.finish(published))
 
     def _private(self, release: Release, planned: Plan | None) -> Iterator[Finding]:
-        from cbdp.app.audit import membership
+        from cbdp.app.audit.truth import truth
+        from cbdp.audit import membership
 
         tell("counting the trips (private)")
         columns = None if planned is None else planned.columns
         clock = None if planned is None else planned.clock
         source = planned.trips if planned is not None and self.trips is True else self.trips
-        true = membership.truth(source, release, columns=columns, clock=clock)
+        true = truth(source, release, columns=columns, clock=clock)
         if len(true.loose):
             self.left_out.append(
                 f"Persons with more trips than are kept: what they add to {len(true.loose):,} trip types is not known, and "
@@ -344,42 +343,6 @@ def _tables(release: Release) -> Iterator[Measurement]:
         else:
             law = noise.law
             yield Measurement(name, table[shown], law.scale, elements=shown, law=law.name)
-
-
-# What the command prints
-
-
-VERDICT_WORDS: dict[Verdict, str] = {"contradicts": "CONTRADICTS", "weakness": "weakness", "clear": "clear"}
-VERDICT_SUMMARIES: dict[Verdict, str] = {
-    "contradicts": "the release is not what it claims",
-    "weakness": "nothing contradicts the release; see its weaknesses",
-    "clear": "nothing was found",
-}
-VERDICT_ORDER: tuple[Verdict, ...] = ("contradicts", "weakness", "clear")
-LINE_WIDTH = 108  # characters
-
-
-def lines(done: Audit) -> Iterator[str]:
-    """The findings as a short table: the gravest first, then what was not checked."""
-    if done.sensitive:
-        yield INTERNAL_WARNING
-    yield f"{done.subject}: {done.claim}"
-    wide = max((len(f.check) for f in done.findings), default=0)
-    for verdict in VERDICT_ORDER:
-        for f in done.of(verdict):
-            yield f"  {VERDICT_WORDS[verdict]:<11}  {f.check:<{wide}}  {f.title}"
-            detail = f.power if verdict == "clear" else f.evidence
-            yield from textwrap.wrap(
-                detail, LINE_WIDTH, initial_indent=" " * (17 + wide), subsequent_indent=" " * (17 + wide)
-            )
-    for words in done.left_out:
-        yield f"  {'not checked':<11}  {words}"
-    yield f"{VERDICT_SUMMARIES[done.verdict]}: {_counts_text(done)}"
-
-
-def _counts_text(done: Audit) -> str:
-    bad, weak, clear = (len(done.of(v)) for v in VERDICT_ORDER)
-    return f"contradictions: {bad}, weaknesses: {weak}, checks that found nothing: {clear}"
 
 
 def check_output_path(path: Path, release: Path, *, sensitive: bool) -> None:

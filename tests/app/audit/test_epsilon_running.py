@@ -13,15 +13,13 @@ import pytest
 
 from cbdp.app.audit.lower_bound import (
     AsSeries,
-    EpsilonBound,
-    RhoBound,
     TrialParts,
     daily,
     epsilon_lower_bound,
-    numbers,
     rho_lower_bound,
     running_span,
 )
+from cbdp.audit.lower_bound import EpsilonBound, RhoBound, numbers
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.continual import Span, TableNoiseCost
 from cbdp.privacy.unit import Person
@@ -209,5 +207,5 @@ def test_whoever_looks_at_releases_sees_their_sums() -> None:
     mechanism = ConstraintBased(small.features, "0.3", UNIT, estimator="projection")
     span = running_span(mechanism, FIRST, 7, {"part": Fraction(1)}, "binary tree")
     made = AsSeries(mechanism, WEEK, span=span).simulate(small.mix(ALL_WEEK, WITHOUT, np.ones(4, bool)), 3)
-    seen = numbers(made, small)
+    seen = numbers(made, small.number)
     assert {"4: sum 1 of part", "4: sum 2 of part", "4: sum 3 of part"} <= seen.keys()

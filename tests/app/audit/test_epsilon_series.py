@@ -12,12 +12,12 @@ import pytest
 
 from cbdp.app.audit.lower_bound import (
     AsSeries,
-    EpsilonBound,
     TrialParts,
     daily,
     epsilon_lower_bound,
     rho_lower_bound,
 )
+from cbdp.audit.lower_bound import EpsilonBound
 from cbdp.counting.counts import Counts, count
 from cbdp.counting.plan import ServiceDays
 from cbdp.mechanisms import Laplace

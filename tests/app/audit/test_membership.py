@@ -9,8 +9,9 @@ import numpy as np
 from scipy.stats import binom
 
 import cbdp
-from cbdp.app.audit import membership
-from cbdp.app.audit.membership import noisy_answers, truth
+from cbdp.app.audit.truth import truth
+from cbdp.audit import membership
+from cbdp.audit.membership import noisy_answers
 
 
 def test_the_attack_reaches_the_bound_of_one_table() -> None:

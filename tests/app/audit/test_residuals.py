@@ -13,8 +13,9 @@ from audited import small
 from scipy.stats import binom
 
 import cbdp
-from cbdp.app.audit import membership
-from cbdp.app.audit.membership import noisy_answers, truth
+from cbdp.app.audit.truth import truth
+from cbdp.audit import membership
+from cbdp.audit.membership import noisy_answers
 from cbdp.estimation.posterior import Posterior
 from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.samplers.laplace import GeometricSampler

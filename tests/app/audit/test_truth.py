@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import cbdp
-from cbdp.app.audit.membership import truth
+from cbdp.app.audit.truth import truth
 
 UNIVERSE = cbdp.Universe(stop=["A", "B", "C"], time=cbdp.periods("06:00", "20:00", "1h"))
 ROWS = [  # on Monday x travels three times, twice in one hour; on Tuesday once; y once on Monday, late at night of Sunday

@@ -1,43 +1,38 @@
-"""The curator's tests of a release, which take the true counts: a goodness-of-fit test of the noise, and membership inference.
+"""The curator's tests of a release against the true counts: a goodness-of-fit test of the noise, and membership inference.
 
-Everything here is private: a residual is a published number less a true one. Results are marked sensitive and must not be published.
-The parts follow each other: the noisy answers whose noise has a declared distribution; the true counts, as far as they can be known again;
-the residuals and their test; the likelihood-ratio attack on membership and its advantage.
+A residual is a published number less a true one, and as private as that: whoever calls these functions has the trips (`cbdp.app.audit.truth`),
+marks the results as sensitive, and publishes none. Nothing here reads or counts a trip. The parts follow each other: the noisy answers
+whose noise has a declared distribution; the true counts; the residuals and their test; the likelihood-ratio attack on membership
+and its advantage.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
-from cbdp.arrays import Floats, Ints
-from cbdp.audit.findings import Finding, Verdict
+from cbdp.arrays import Bools, Floats, Ints
+from cbdp.audit.findings import Figure, Finding, Verdict
+from cbdp.audit.lower_bound import lower_limit, upper_limit
 from cbdp.audit.tables import declared_distribution
-from cbdp.counting import Clock, Counts, count, second_count, trips_by_person
-from cbdp.counting.plan import ServiceDays
-from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
 from cbdp.privacy.accounting import Cost, PrivacyGuarantee, cost_amount
 from cbdp.privacy.noise import NoiseDistribution
-from cbdp.privacy.unit import Person
 from cbdp.release.manifest import cost_of_feature
 from cbdp.release.release import Release
 from cbdp.release.roles import enumerated
-from cbdp_features.calendar import day_dimension
 from cbdp_features.universe import is_member
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyAnswer:
+class PublishedAnswer:
     """A published noisy answer to a feature: of all elements, or of those that exceed a floor (by cell, or one for all).
 
     `zeros` says that empty elements got noise like all others.
@@ -77,7 +72,7 @@ class NoisyAnswer:
             return self.floor[self.cell_of(elements)]
         return np.full(len(elements), self.floor, dtype=np.int64)
 
-    def at(self, elements: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    def at(self, elements: Ints) -> tuple[Ints, Bools]:
         """The noisy answer of each element, and whether it is shown."""
         if self.elements is None:
             return self.values[elements], np.ones(len(elements), dtype=bool)
@@ -87,12 +82,12 @@ class NoisyAnswer:
         return self.values[row], np.asarray(self.elements[row] == elements)
 
 
-def noisy_answers(release: Release) -> list[NoisyAnswer]:
+def noisy_answers(release: Release) -> list[PublishedAnswer]:
     """All answers of a release whose noise has a declared law, coarse ones first."""
     return sorted([*_measured(release), *_tables(release)], key=lambda n: n.size)
 
 
-def _measured(release: Release) -> Iterator[NoisyAnswer]:
+def _measured(release: Release) -> Iterator[PublishedAnswer]:
     for m in release.measurements:
         law = declared_distribution(m)
         if law is None or not law.whole or m.values.dtype.kind != "i":
@@ -100,10 +95,10 @@ def _measured(release: Release) -> Iterator[NoisyAnswer]:
         if m.elements is None or m.floor is not None:
             spent = m.rho if law.currency == "rho" else m.epsilon
             dag = release.levels or release.features
-            yield NoisyAnswer(m.feature, dag, law, float(spent or 0), m.values, m.elements, m.floor)
+            yield PublishedAnswer(m.feature, dag, law, float(spent or 0), m.values, m.elements, m.floor)
 
 
-def _tables(release: Release) -> Iterator[NoisyAnswer]:
+def _tables(release: Release) -> Iterator[PublishedAnswer]:
     """Tables that are published as they were measured."""
     for name, table in release.tables.items():
         noise = release.recipe.tables.get(name)
@@ -113,23 +108,17 @@ def _tables(release: Release) -> Iterator[NoisyAnswer]:
         floor = 0 if noise.threshold is None else math.ceil(noise.threshold) - 1
         law = noise.law.times(1.0)
         spent = float(cost_of_feature(release, name).get(law.currency) or 0)
-        yield NoisyAnswer(
+        yield PublishedAnswer(
             name, release.features, law, spent, table[shown], shown, floor, not noise.skips_zeros
         )
 
 
-# True counts. Private.
-#
-# With a trip as the unit, they are the counts. With a person, at most `max_trips` of each were kept at random, and nobody knows any
-# more which ones; so trips of persons with more are unknown, and every element that holds one of their trips is left out.
-
-
-RIDER_SEED = 20_161_116  # which riders are looked at; their noise is the release's own
+# True counts
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
-    """True counts, and the riders behind them. Private.
+class TrueCounts:
+    """True counts, and the riders behind them: what a curator compares a release with. Private.
 
     `loose` are trip types of which bounding may have dropped trips: what was counted there is not known.
     """
@@ -143,78 +132,6 @@ class Truth:
     @property
     def total(self) -> int:
         return int(self.value.sum())
-
-
-def truth(
-    trips: Any,
-    release: Release,
-    *,
-    columns: Mapping[str, str] | None = None,
-    clock: Clock | None = None,
-    riders: int = 20_000,
-) -> Truth:
-    """The counts that a release was made from, as far as they can be known again, and a sample of riders."""
-    universe, unit = release.features.universe, release.claim.unit
-    days = None if release.series is None else ServiceDays(release.series.first, release.series.last)
-    if isinstance(unit, Person) and not isinstance(trips, Counts | np.ndarray):
-        new, types = trips_by_person(trips, universe, unit, columns=columns, clock=clock, days=days)
-        return _truth_of_persons(universe, types, new, unit, riders)
-    if isinstance(trips, Counts):
-        if not trips.universe.same_types(universe):
-            raise InputError(
-                f"the trips are counted over {trips.universe!r}, the release is of {universe!r}: count with its universe"
-            )
-        index, value = trips.index, trips.value
-    elif isinstance(trips, np.ndarray):
-        counts = count(trips, universe)
-        index, value = counts.index, counts.value
-    else:  # not as the release counted them, so that a mistake there would show
-        index, value = second_count(trips, universe, columns=columns, clock=clock, days=days)
-    rng = np.random.default_rng(RIDER_SEED)
-    total = int(value.sum())
-    at = np.sort(rng.integers(0, max(total, 1), min(riders, total)))
-    types = index[np.searchsorted(np.cumsum(value), at, side="right")]
-    return Truth(universe, index, value, _no_types(), [t[None] for t in rng.permutation(types)])
-
-
-def _no_types() -> Ints:
-    return np.empty(0, dtype=np.int64)
-
-
-def _truth_of_persons(
-    universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person, riders: int
-) -> Truth:
-    """Trips sorted by person (and period): those of persons within the bound are counted, the others' types are loose."""
-    begin = np.flatnonzero(new)
-    trips = np.diff(np.append(begin, len(rank)))
-    beyond = (trips > unit.max_trips) | _coinciding_trips(universe, rank, new, unit)
-    over = np.repeat(beyond, trips)
-    index, value = np.unique(rank[~over], return_counts=True)
-    rng = np.random.default_rng(RIDER_SEED)
-    within = np.flatnonzero(~beyond)
-    chosen = rng.permutation(within)[:riders]
-    listed = [rank[begin[p] : begin[p] + trips[p]] for p in chosen.tolist()]
-    return Truth(universe, index.astype(np.int64), value.astype(np.int64), np.unique(rank[over]), listed)
-
-
-def _coinciding_trips(
-    universe: Universe, rank: Ints, new: NDArray[np.bool_], unit: Person
-) -> NDArray[np.bool_]:
-    """For each person (and period), whether two of the trips are in one slot, where the unit keeps trips apart."""
-    who = np.cumsum(new) - 1
-    coinciding = np.zeros(int(new.sum()), dtype=bool)
-    if unit.apart is None:
-        return coinciding
-    named = {unit.apart, day_dimension(universe.dimensions)}
-    codes = zip(universe.dimensions.items(), universe.unrank_codes(rank), strict=True)
-    slot = np.zeros(len(rank), dtype=np.int64)
-    for (name, dimension), code in codes:
-        if name in named:
-            slot = slot * len(dimension) + code
-    order = np.lexsort((slot, who))
-    same = (np.diff(who[order]) == 0) & (np.diff(slot[order]) == 0)
-    coinciding[who[order][1:][same]] = True
-    return coinciding
 
 
 # Residuals: a test of the declared noise distribution.
@@ -240,7 +157,7 @@ MAX_DENSE_ELEMENTS = 2**24  # elements of a feature whose true counts are held a
 class Group:
     """The noise in some answers: visible values with how many have them, and bounds below which others are hidden."""
 
-    answer: NoisyAnswer
+    answer: PublishedAnswer
     what: str
     z: Ints = field(repr=False)
     times: Ints = field(repr=False)
@@ -291,7 +208,7 @@ class Group:
         )
 
 
-def groups(answers: NoisyAnswer, true: Truth) -> list[Group]:
+def groups(answers: PublishedAnswer, true: TrueCounts) -> list[Group]:
     """The noise of an answer, on true zeros and on other counts apart; what is not known is left out."""
     candidates = (
         _groups_of_unlisted(answers, true)
@@ -301,7 +218,7 @@ def groups(answers: NoisyAnswer, true: Truth) -> list[Group]:
     return [g for g in candidates if g.size]
 
 
-def _groups_of_listed(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
+def _groups_of_listed(answers: PublishedAnswer, true: TrueCounts) -> Iterator[Group]:
     counts = np.zeros(answers.size, dtype=np.int64)
     np.add.at(counts, answers.element_of(true.index), true.value)
     determined = np.ones(answers.size, dtype=bool)
@@ -321,7 +238,7 @@ def _groups_of_listed(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
 
 
 def _group(
-    answers: NoisyAnswer, what: str, z: Ints, bound: Ints, expected: float, hidden: Ints | None = None
+    answers: PublishedAnswer, what: str, z: Ints, bound: Ints, expected: float, hidden: Ints | None = None
 ) -> Group:
     z, times = np.unique(z, return_counts=True)
     if hidden is None:
@@ -329,7 +246,7 @@ def _group(
     return Group(answers, what, z, times.astype(np.int64), bound, hidden.astype(np.int64), expected)
 
 
-def _groups_of_unlisted(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
+def _groups_of_unlisted(answers: PublishedAnswer, true: TrueCounts) -> Iterator[Group]:
     """The same where types are too many to list: those without trips are told apart by their cell only."""
     assert answers.elements is not None
     determined = ~is_member(true.index, true.loose)
@@ -354,7 +271,7 @@ def _groups_of_unlisted(answers: NoisyAnswer, true: Truth) -> Iterator[Group]:
 # Findings
 
 
-def attack_residuals(release: Release, true: Truth) -> list[Finding]:
+def attack_residuals(release: Release, true: TrueCounts) -> list[Finding]:
     """The noise of every answer against its declared law, on true zeros and on other counts apart."""
     every = [g for n in noisy_answers(release) for g in groups(n, true)]
     if not every:
@@ -365,7 +282,7 @@ def attack_residuals(release: Release, true: Truth) -> list[Finding]:
     sound = [g for g, why in tested if not why]
     if sound:
         text = " ".join(_group_text(g) for g in sound)
-        figures: dict[str, float | str] = {
+        figures: dict[str, Figure] = {
             "groups of answers": len(sound),
             "chance of a false alarm": FALSE_ALARM_CHANCE,
         }
@@ -535,21 +452,10 @@ class Trials:
 
     def interval(self, risk: float) -> tuple[float, float]:
         """Where the true advantage lies, except with this probability."""
-        n = len(self.member)
-        high, low = clopper_pearson(self.caught, n, risk / 2), clopper_pearson(self.falsely, n, risk / 2)
-        return high[0] - low[1], high[1] - low[0]
-
-
-def clopper_pearson(hits: int, trials: int, risk: float) -> tuple[float, float]:
-    """The exact interval of a probability (Clopper and Pearson, 1934); `scipy.stats.binomtest(hits, trials).proportion_ci(1 - risk)`.
-
-    >>> low, high = clopper_pearson(0, 10, 0.05)
-    >>> low, round(high, 4)
-    (0.0, 0.3085)
-    """
-    low = 0.0 if hits == 0 else float(beta.ppf(risk / 2, hits, trials - hits + 1))
-    high = 1.0 if hits == trials else float(beta.ppf(1 - risk / 2, hits + 1, trials - hits))
-    return low, high
+        n, tail = len(self.member), risk / 4  # each of two shares is on either side of its interval
+        low = lower_limit(self.caught, n, tail) - upper_limit(self.falsely, n, tail)
+        high = upper_limit(self.caught, n, tail) - lower_limit(self.falsely, n, tail)
+        return float(low), float(high)
 
 
 def bound(epsilon: float, delta: float = 0.0) -> float:
@@ -582,12 +488,12 @@ def allowed(cost: Cost, spent: float) -> float:
 class _Scored:
     """What riders do to one answer: for each of their elements, the true count and by how much they change it."""
 
-    answers: NoisyAnswer
+    answers: PublishedAnswer
     rider: Ints
     element: Ints
     change: Ints
     count: Ints
-    determined: NDArray[np.bool_]  # by rider: the true counts of all their elements are known
+    determined: Bools  # by rider: the true counts of all their elements are known
 
     def scores(self, riders: int, *, member: bool) -> Floats:
         without, within = (
@@ -598,7 +504,7 @@ class _Scored:
         return score
 
 
-def _log_odds(answers: NoisyAnswer, element: Ints, within: Ints, without: Ints) -> Floats:
+def _log_odds(answers: PublishedAnswer, element: Ints, within: Ints, without: Ints) -> Floats:
     """The logarithm of P(published | within) / P(published | without)."""
     values, shown = answers.at(element)
     floor = answers.floor_at(element)
@@ -616,7 +522,7 @@ def _log_odds(answers: NoisyAnswer, element: Ints, within: Ints, without: Ints) 
     return np.asarray(log(within) - log(without))
 
 
-def _scored_riders(answers: NoisyAnswer, true: Truth, riders: Sequence[Ints]) -> _Scored:
+def _scored_riders(answers: PublishedAnswer, true: TrueCounts, riders: Sequence[Ints]) -> _Scored:
     types = np.concatenate(riders)
     rider = np.repeat(np.arange(len(riders)), [len(r) for r in riders])
     pairs, change = np.unique(
@@ -633,7 +539,7 @@ def _scored_riders(answers: NoisyAnswer, true: Truth, riders: Sequence[Ints]) ->
     return _Scored(answers, rider, element, change.astype(np.int64), counts[row], determined)
 
 
-def trials(release: Release, true: Truth) -> tuple[Trials | None, float | None]:
+def trials(release: Release, true: TrueCounts) -> tuple[Trials | None, float | None]:
     """Independent trials on the tables that allow many, and the advantage on all tables at once."""
     riders = true.riders
     every = [_scored_riders(n, true, riders) for n in noisy_answers(release)] if len(riders) else []
@@ -694,7 +600,7 @@ def _riders_apart(scored: Sequence[_Scored], riders: int) -> Ints:
     return np.array(taken, dtype=np.int64)
 
 
-def attack_membership(release: Release, true: Truth) -> list[Finding]:
+def attack_membership(release: Release, true: TrueCounts) -> list[Finding]:
     """The advantage of the best attacker over sampled riders, against what the claim allows."""
     outcome, together = trials(release, true)
     if outcome is None:
@@ -715,7 +621,7 @@ def attack_membership(release: Release, true: Truth) -> list[Finding]:
     if together is not None:
         whole = f", where the whole claim allows {allowed(claim.cost, float(cost_amount(claim.cost))):.3f}"
         text += f" On all tables at once, in this one draw: {together:.3f}{whole if claim.holds else ''}."
-    figures: dict[str, float | str] = {
+    figures: dict[str, Figure] = {
         "riders": n,
         "advantage": round(outcome.advantage, 4),
         "advantage at least": round(floor, 4),
