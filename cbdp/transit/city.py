@@ -1,6 +1,7 @@
 """A city as a shuttle service sees it: stops, travel times, zones, hubs and bus lines. All of it is public.
 
-Times are whole seconds, distances whole metres: events can then be compared without rounding.
+`City.seconds` and `City.metres` are what four-step models call skim matrices: travel times and network distances between all pairs of stops (Ortúzar
+and Willumsen, 2011). Times are whole seconds, distances whole metres: events can then be compared without rounding.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class City:
     hub: Bools = field(repr=False)
     seconds: Ints = field(repr=False)
     metres: Ints = field(repr=False)
-    beeline: Floats = field(repr=False)  # straight-line distance, km
+    beeline: Floats = field(repr=False)  # straight-line (Euclidean) distance, km
     lines: tuple[Line, ...] = ()
 
     def __post_init__(self) -> None:
@@ -133,18 +134,17 @@ class City:
     def depots(self, zone: int) -> Ints:
         """Where the shuttles of a zone start, one after the other: its hubs, then each time the stop farthest from all before.
 
-        So any number of shuttles is spread over the zone (farthest-first traversal: Gonzalez, 1985). Ties go to the stop that comes first.
+        So any number of shuttles is spread over the zone (farthest-first traversal: Gonzalez, 1985). A zone without a hub begins with its median
+        (Hakimi, 1964): the stop with the least sum of travel times to it. Ties go to the stop that comes first.
         """
         stops = np.flatnonzero(self.zone == zone)
-        order = [int(h) for h in stops[self.hub[stops]]] or [self._middle(stops)]
+        median = stops[int(np.argmin(self.seconds[np.ix_(stops, stops)].sum(axis=0)))]
+        order = [int(h) for h in stops[self.hub[stops]]] or [int(median)]
         near = self.seconds[np.array(order)][:, stops].min(axis=0)
         while len(order) < len(stops):
             order.append(int(stops[int(np.argmax(near))]))
             near = np.minimum(near, self.seconds[order[-1], stops])
         return np.array(order, dtype=np.int64)
-
-    def _middle(self, stops: Ints) -> int:
-        return int(stops[int(np.argmin(self.seconds[np.ix_(stops, stops)].sum(axis=0)))])
 
     def code(self, name: str) -> int:
         """The position of a stop."""
@@ -199,14 +199,15 @@ def make_city(
 def quickest(times: Floats) -> Ints:
     """Travel times of the quickest way, which may lead through other stops; −1 where there is none.
 
-    The Floyd–Warshall algorithm (Floyd, 1962), as `scipy.sparse.csgraph.floyd_warshall`; a stop is 1 s or more from every other.
+    The Floyd–Warshall algorithm (Floyd, 1962), as `scipy.sparse.csgraph.floyd_warshall`, which takes a travel time of 0 s for no way at all.
+    Here two stops may share a place; afterwards a stop is 1 s or more from every other.
     """
     closed = times.copy()
     for via in range(len(closed)):
         np.minimum(closed, closed[:, via, None] + closed[via], out=closed)
-    off = np.where(np.isfinite(closed), np.maximum(np.ceil(closed), 1), -1).astype(np.int64)
-    np.fill_diagonal(off, 0)
-    return off
+    whole = np.where(np.isfinite(closed), np.maximum(np.ceil(closed), 1), -1).astype(np.int64)
+    np.fill_diagonal(whole, 0)
+    return whole
 
 
 def plane(lat: Iterable[float], lon: Iterable[float]) -> tuple[Floats, Floats]:
@@ -337,18 +338,18 @@ def check_extent(names: Sequence[str], x: Floats, y: Floats, units: str, what: s
     if len(names) < 2:
         return
     across = float(np.hypot(np.ptp(x), np.ptp(y)))
-    next_one = _typical_stop_spacing(x, y)
-    if across > MAX_EXTENT_KM or next_one > MAX_STOP_SPACING_KM:
+    spacing = _typical_stop_spacing(x, y)
+    if across > MAX_EXTENT_KM or spacing > MAX_STOP_SPACING_KM:
         _check_outliers(names, x, y, what)
         raise InputError(
             f"{what} in {_unit_word(units)} are {_length_text(across)} apart, no shuttle drives that far: {_too_wide_advice(units)}"
         )
-    dense = units != DEGREES and len(names) >= 10 and next_one < MIN_STOP_SPACING_KM
+    dense = units != DEGREES and len(names) >= 10 and spacing < MIN_STOP_SPACING_KM
     if across < MIN_EXTENT_KM or dense:
         far = (
             f"{_length_text(across)} apart"
             if across < MIN_EXTENT_KM
-            else f"{_length_text(next_one)} from the next one"
+            else f"{_length_text(spacing)} from the next one"
         )
         raise InputError(
             f"{what} in {_unit_word(units)} are only {far}, everybody would walk: {_too_narrow_advice(units)}"
@@ -368,10 +369,10 @@ def _typical_stop_spacing(x: Floats, y: Floats) -> float:
 def _check_outliers(names: Sequence[str], x: Floats, y: Floats, what: str) -> None:
     """Name a stop that makes the city wide all by itself."""
     away = np.hypot(x - np.median(x), y - np.median(y))
-    stray = int(np.argmax(away))
-    if len(names) > 4 and away[stray] > MAX_EXTENT_KM / 4 and np.quantile(away, 0.75) < away[stray] / 20:
+    outlier = int(np.argmax(away))
+    if len(names) > 4 and away[outlier] > MAX_EXTENT_KM / 4 and np.quantile(away, 0.75) < away[outlier] / 20:
         raise InputError(
-            f"the stop {names[stray]!r} is {_length_text(float(away[stray]))} from the middle of {what}: correct its coordinates, or leave "
+            f"the stop {names[outlier]!r} is {_length_text(float(away[outlier]))} from the middle of {what}: correct its coordinates, or leave "
             "it out"
         )
 

@@ -1,12 +1,13 @@
-"""Cities from stops alone, from CSV tables and from GTFS feeds. All of it is public; demand is never read.
+"""Cities from stops alone, from CSV tables and from GTFS Schedule feeds (MobilityData). All of it is public; demand is never read.
 
 What is not given follows by rule (`city_of_stops`):
 
 1. *Zones*: as given. Without any, the smallest number of compact zones (k-means) in which no stop is more than 5 km from the stop in
    the middle of its zone, at most 40.
-2. *Hubs*: as given. Without any, the medoid of each zone: the stop with the least sum of ways to and from the other stops of the zone.
+2. *Hubs*: as given. Without any, the medoid of each zone (its 1-median: Hakimi, 1964): the stop with the least sum of ways to and from the other
+   stops of the zone.
 3. *Lines*: as given. Without any, and with more than one zone, a bus every 10 minutes at 30 km/h, both ways, between each hub and the
-   hub with the least sum of ways to all other hubs. So every hub is reached with one change.
+   hub with the least sum of ways to all other hubs: a single-hub star, so that every hub is reached with one transfer.
 4. *Driving*: 30 km/h on ways that are 1.3 times the straight line, unless other numbers or travel times are given.
 """
 
@@ -225,9 +226,11 @@ def city_from_gtfs(
     ('A', 'B')
     """
     tables = _Feed(Path(feed))
-    visits = _visits(tables.read("stop_times.txt", ("trip_id", "stop_id", "stop_sequence", "departure_time")))
+    stop_times = _stop_times_by_trip(
+        tables.read("stop_times.txt", ("trip_id", "stop_id", "stop_sequence", "departure_time"))
+    )
     trips = {t["trip_id"]: t for t in tables.read("trips.txt", ("trip_id", "route_id"))}
-    served = {stop for visit in visits.values() for stop, _ in visit}
+    served = {stop for calls in stop_times.values() for stop, _ in calls}
     rows = [
         r for r in tables.read("stops.txt", ("stop_id", "stop_lat", "stop_lon")) if r["stop_id"] in served
     ]
@@ -243,12 +246,12 @@ def city_from_gtfs(
             f"the stop {names[labels.index('')]!r} has no zone_id in the feed: give its zone (`zones`, or --zones)"
         )
     routes: dict[str, set[str]] = defaultdict(set)
-    for trip, visit in visits.items():
-        for stop, _ in visit:
+    for trip, calls in stop_times.items():
+        for stop, _ in calls:
             routes[stop].add(_trip(trips, trip)["route_id"])
     chosen = list(hubs) if hubs is not None else [n for n in names if len(routes[n]) > 1]
     bare = make_city(names, x, y, labels, chosen, driving=driving or URBAN_DRIVING)
-    return bare.with_lines(_gtfs_lines(bare, trips, visits, _frequencies(tables), hours))
+    return bare.with_lines(_gtfs_lines(bare, trips, stop_times, _headways_by_trip(tables), hours))
 
 
 def zones_from_csv(path: str | Path) -> tuple[dict[str, str], list[str] | None]:
@@ -377,7 +380,7 @@ def _gtfs_seconds(text: str) -> int | None:
     return hours * 3600 + minutes * 60 + seconds
 
 
-def _visits(rows: list[Row]) -> dict[str, list[tuple[str, int | None]]]:
+def _stop_times_by_trip(rows: list[Row]) -> dict[str, list[tuple[str, int | None]]]:
     """The stops of every trip in order, with their departure times."""
     by_trip: dict[str, list[tuple[int, str, int | None]]] = defaultdict(list)
     for row in rows:
@@ -397,7 +400,7 @@ def _trip(trips: Mapping[str, Row], trip: str) -> Row:
     return trips[trip]
 
 
-def _frequencies(feed: _Feed) -> dict[str, int]:
+def _headways_by_trip(feed: _Feed) -> dict[str, int]:
     rows = feed.read("frequencies.txt", ("trip_id", "headway_secs"), optional=True)
     return {r["trip_id"]: int(_number(r, "headway_secs", "frequencies.txt")) for r in rows}
 
@@ -405,20 +408,20 @@ def _frequencies(feed: _Feed) -> dict[str, int]:
 def _gtfs_lines(
     city: City,
     trips: Mapping[str, Row],
-    visits: Mapping[str, list[tuple[str, int | None]]],
-    frequent: Mapping[str, int],
+    stop_times: Mapping[str, list[tuple[str, int | None]]],
+    headway_of: Mapping[str, int],
     hours: tuple[int, int],
 ) -> list[Line]:
     """A one-way line for each route and direction: its commonest sequence of stops, with the times of its first trip."""
     patterns: dict[tuple[str, str], Counter[tuple[str, ...]]] = defaultdict(Counter)
     members: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for trip, visit in visits.items():
+    for trip, calls in stop_times.items():
         row = _trip(trips, trip)
         key = row["route_id"], row.get("direction_id", "")
-        begins = visit[0][1]
-        if trip not in frequent and (begins is None or not hours[0] <= begins < hours[1]):
+        departs = calls[0][1]
+        if trip not in headway_of and (departs is None or not hours[0] <= departs < hours[1]):
             continue
-        pattern = tuple(dict.fromkeys(stop for stop, _ in visit))  # a loop ends before it meets itself
+        pattern = tuple(dict.fromkeys(stop for stop, _ in calls))  # a loop ends before it meets itself
         patterns[key][pattern] += 1
         members[*key, pattern].append(trip)
     lines = []
@@ -427,13 +430,13 @@ def _gtfs_lines(
         if len(stops) < 2:
             continue
         pattern_trips = members[route, direction, stops]
-        starts = sorted({t for trip in pattern_trips if (t := visits[trip][0][1]) is not None})
+        starts = sorted({t for trip in pattern_trips if (t := stop_times[trip][0][1]) is not None})
         gaps = [b - a for a, b in pairwise(starts)]
-        headways = [frequent[t] for t in pattern_trips if t in frequent]
+        headways = [headway_of[t] for t in pattern_trips if t in headway_of]
         headway = min(headways) if headways else int(median(gaps)) if gaps else hours[1] - hours[0]
         run = _run_seconds(
-            city, stops, dict(reversed(visits[pattern_trips[0]]))
-        )  # a loop's first visit counts
+            city, stops, dict(reversed(stop_times[pattern_trips[0]]))
+        )  # a loop's first call counts
         name = f"{route} {direction}".strip()
         codes = tuple(city.code(s) for s in stops)
         offset = starts[0] % headway if starts else 0

@@ -1,6 +1,7 @@
 """Riders: trips with a second of departure, and the shuttle legs of their itineraries.
 
-Counts tell the period of a trip, not its second. The k-th trip of a trip type leaves at a second of its period that depends
+This is the step from an origin–destination matrix to a synthetic population of trips, as agent-based simulations take it (Horni, Nagel and Axhausen,
+2016). Counts tell the period of a trip, not its second. The k-th trip of a trip type leaves at a second of its period that depends
 on the seed, the type and k alone (uniform, by the mixing function of splitmix64). So two data sets that share trips also share their
 seconds: what differs between them is the demand and not the draw.
 """

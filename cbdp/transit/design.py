@@ -1,8 +1,10 @@
-"""Hub-and-shuttle network design: which arcs between hubs get frequent buses (after Maheo, Kilby and Van Hentenryck, 2019).
+"""Hub-and-shuttle network design: which arcs between hubs get frequent buses (after Mahéo, Kilby and Van Hentenryck, 2019).
+
+It is a hub arc location problem (Campbell, Ernst and Krishnamoorthy, 2005) whose hubs are fixed and whose spokes are shuttles.
 
 An open arc costs its buses. A trip costs its seconds and its shuttle kilometres: by shuttle all the way, or by a shuttle to a
-hub, buses along open arcs, and a shuttle from a hub. Every hub has as many open arcs in as out (weak connectivity), so that
-buses can run. As a program over paths, with x_tp the share of the trips t on path p:
+hub, buses along open arcs, and a shuttle from a hub. Every hub has as many open arcs in as out, so that buses can run:
+what that paper calls weak connectivity is not the graph theorist's, but a circulation. As a program over paths, with x_tp the share of the trips t on path p:
 
     minimise Σ_a cost_a z_a + Σ_tp trips_t cost_tp x_tp,   Σ_p x_tp = 1,   Σ_{p of t with a} x_tp ≤ z_a,   Σ_in z = Σ_out z
 
@@ -182,7 +184,7 @@ def design_network(
 def network_cost(city: City, demand: Demand, arcs: Sequence[Arc], costs: Costs | None = None) -> float:
     """What a network costs when every trip takes its cheapest way; arcs name hubs by their place in the list of hubs.
 
-    Independent of the program: the cheapest ways are found by Bellman's recursion over rides, not among listed paths.
+    Independent of the program: the cheapest ways are found by Bellman's recursion (1958) over rides, not among listed paths.
 
     >>> from cbdp.transit import make_city
     >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
@@ -208,7 +210,7 @@ def network_cost(city: City, demand: Demand, arcs: Sequence[Arc], costs: Costs |
 
 
 def weakly_connected(arcs: Sequence[Arc], hubs: int) -> bool:
-    """Whether every hub has as many arcs in as out."""
+    """Whether every hub has as many arcs in as out: the constraint that Mahéo, Kilby and Van Hentenryck (2019) call so."""
     net = np.zeros(hubs, dtype=np.int64)
     for a, b in arcs:
         net[a] += 1

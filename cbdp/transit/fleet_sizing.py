@@ -162,13 +162,19 @@ def _periods(service: Service, zones: int, period: int) -> tuple[Ints, int]:
 
 
 def smallest_feasible_size(
-    good: Callable[[int], bool], start: int, most: int, window: int | None, *, step: int = 1, apart: int = 1
+    feasible: Callable[[int], bool],
+    start: int,
+    most: int,
+    window: int | None,
+    *,
+    step: int = 1,
+    apart: int = 1,
 ) -> int | None:
-    """The smallest good size by rule 1; None if none was found up to `most`.
+    """The smallest feasible size by rule 1; None if none was found up to `most`.
 
-    The search leaves `start` in steps that grow from `step`, and bisects until a good and a bad size are `apart`.
+    The search leaves `start` in steps that grow from `step`, and bisects until a feasible and an infeasible size are `apart`.
 
-    >>> sizes = {5, 7, 8, 9, 10, 11, 12}  # 6 is not good
+    >>> sizes = {5, 7, 8, 9, 10, 11, 12}  # 6 is not
     >>> smallest_feasible_size(lambda n: n in sizes or n > 12, start=20, most=100, window=3)
     5
     """
@@ -176,7 +182,7 @@ def smallest_feasible_size(
 
     def ask(n: int) -> bool:
         if n not in answers:
-            answers[n] = good(n)
+            answers[n] = feasible(n)
         return answers[n]
 
     low, high = 0, max(1, min(start, most))
@@ -196,14 +202,14 @@ def smallest_feasible_size(
             high = middle
         else:
             low = middle
-    return _descend(ask, high, 1, window)
+    return _search_below(ask, high, 1, window)
 
 
-def _descend(good: Callable[[int], bool], smallest: int, least: int, window: int | None) -> int:
-    """From a good size, the smallest below which `window` sizes in a row fail."""
+def _search_below(feasible: Callable[[int], bool], smallest: int, least: int, window: int | None) -> int:
+    """From a feasible size, the smallest below which `window` sizes in a row fail."""
     below = smallest - 1
     while below >= max(least, smallest - (smallest if window is None else window)):
-        if good(below):
+        if feasible(below):
             smallest = below
         below -= 1
     return smallest
@@ -220,18 +226,18 @@ class _Search:
     def fleet(self) -> Fleet:
         if len(self.legs) > self.sizer.most_legs:
             raise _NoFleetError(f"{len(self.legs):,} shuttle legs are more than {self.sizer.most_legs:,}")
-        release = self.expected()
-        fleet = self.by_zone(release, None)
+        release = self.expected_release()
+        fleet = self.size_zones(release, None)
         for _ in range(ROUNDS_OF_SEARCH):
             service = self.run(fleet)
             release = np.where(service.release >= 0, service.release, release)
-            sized = self.by_zone(release, fleet)
+            sized = self.size_zones(release, fleet)
             if sized == fleet:
                 return fleet
             fleet = sized
         return self.shrink(self.grow(fleet))
 
-    def expected(self) -> Ints:
+    def expected_release(self) -> Ints:
         """When every leg would be released if riders waited for the expected time and were driven straight."""
         legs = self.legs
         release = legs.release.copy()
@@ -243,42 +249,42 @@ class _Search:
         )
         return release
 
-    def by_zone(self, release: Ints, guess: Fleet | None) -> Fleet:
+    def size_zones(self, release: Ints, guess: Fleet | None) -> Fleet:
         with ThreadPoolExecutor(self.sizer.threads) as pool:
-            tasks = [pool.submit(self.one_zone, z, release, guess) for z in range(self.zones)]
+            tasks = [pool.submit(self.size_zone, z, release, guess) for z in range(self.zones)]
             return Fleet(tuple(t.result() for t in tasks))
 
-    def one_zone(self, zone: int, release: Ints, guess: Fleet | None) -> int:
+    def size_zone(self, zone: int, release: Ints, guess: Fleet | None) -> int:
         if not self.budget[zone] and not (self.legs.zone == zone).any():
             return 0
-        good = self.alone(zone, release)
+        feasible = self.zone_feasible(zone, release)
         most = self.sizer.most_shuttles
         if guess is None:
             start = self.first_guess(zone)
             shuttles = smallest_feasible_size(
-                good, start, most, 0, step=1 + start // 8, apart=1 + start // COARSE_STEP_DIVISOR
+                feasible, start, most, 0, step=1 + start // 8, apart=1 + start // COARSE_STEP_DIVISOR
             )
         else:
-            shuttles = smallest_feasible_size(good, guess.shuttles[zone], most, self.sizer.window)
+            shuttles = smallest_feasible_size(feasible, guess.shuttles[zone], most, self.sizer.window)
         if shuttles is None:
             raise _NoFleetError(
                 f"zone {self.city.zones[zone]!r} is not served by {self.sizer.most_shuttles:,} shuttles"
             )
         return shuttles
 
-    def alone(self, zone: int, release: Ints) -> Callable[[int], bool]:
+    def zone_feasible(self, zone: int, release: Ints) -> Callable[[int], bool]:
         """A test whether a zone serves by itself with a number of shuttles."""
         zone_legs = legs_subset(self.legs, self.legs.zone == zone, release)
 
-        def good(n: int) -> bool:
-            self.clock()
+        def feasible(n: int) -> bool:
+            self.count_run()
             fleet = Fleet(tuple(n if z == zone else 0 for z in range(self.zones)))
             service = simulate_within_budget(
                 self.city, fleet, zone_legs, self.operations, wait_budget=self.budget
             )
-            return not service.stopped and self.serving(service)[zone]
+            return not service.stopped and self.zones_served(service)[zone]
 
-        return good
+        return feasible
 
     def first_guess(self, zone: int) -> int:
         """As many shuttles as would be busy all the time with three riders each: rather too many than too few."""
@@ -286,28 +292,28 @@ class _Search:
         direct = self.operations.hop(self.city)[self.legs.origin[in_zone], self.legs.destination[in_zone]]
         return 1 + int(direct.sum()) // (3 * max(1, hours[1] - hours[0]))
 
-    def clock(self) -> None:
+    def count_run(self) -> None:
         self.runs += 1
         if time.perf_counter() > self.end:
             raise _NoFleetError(f"the search did not end within {self.sizer.time_limit:g} s")
 
     def run(self, fleet: Fleet, *, strict: bool = False) -> Service:
-        self.clock()
+        self.count_run()
         return simulate_within_budget(
             self.city, fleet, self.legs, self.operations, wait_budget=self.budget if strict else None
         )
 
-    def serving(self, service: Service) -> list[bool]:
+    def zones_served(self, service: Service) -> list[bool]:
         return zones_within_limit(service, self.zones, self.sizer.limit, self.sizer.period)
 
-    def good(self, fleet: Fleet) -> bool:
+    def all_feasible(self, fleet: Fleet) -> bool:
         service = self.run(fleet, strict=True)
-        return not service.stopped and all(self.serving(service))
+        return not service.stopped and all(self.zones_served(service))
 
     def grow(self, fleet: Fleet) -> Fleet:
         """Add shuttles to zones that fail when all run together, until none fails."""
         while True:
-            ok = self.serving(self.run(fleet))
+            ok = self.zones_served(self.run(fleet))
             if all(ok):
                 return fleet
             fleet = Fleet(tuple(n + (not fine) for n, fine in zip(fleet.shuttles, ok, strict=True)))
@@ -319,7 +325,7 @@ class _Search:
         zone = untouched = 0
         release = self.run(fleet).release
         while untouched < self.zones:
-            fewer = self.fewer(fleet, zone, release)
+            fewer = self.reduced(fleet, zone, release)
             if fewer == fleet:
                 untouched += 1
             else:
@@ -327,16 +333,16 @@ class _Search:
             fleet, zone = fewer, (zone + 1) % self.zones
         return fleet
 
-    def fewer(self, fleet: Fleet, zone: int, release: Ints) -> Fleet:
-        alone, has = self.alone(zone, release), fleet.shuttles[zone]
+    def reduced(self, fleet: Fleet, zone: int, release: Ints) -> Fleet:
+        feasible_alone, has = self.zone_feasible(zone, release), fleet.shuttles[zone]
 
         def with_size(n: int) -> Fleet:
             return Fleet(tuple(n if z == zone else m for z, m in enumerate(fleet.shuttles)))
 
-        def good(n: int) -> bool:
-            return alone(n) and self.good(with_size(n))
+        def feasible(n: int) -> bool:
+            return feasible_alone(n) and self.all_feasible(with_size(n))
 
-        return with_size(_descend(good, has, min(1, has), self.sizer.window))
+        return with_size(_search_below(feasible, has, min(1, has), self.sizer.window))
 
 
 # The minimum fleet without shared rides, as a minimum path cover (Vazifeh et al., 2018)

@@ -1,7 +1,7 @@
-"""How every ⟨origin, destination, time⟩ is served: a public function of the city, which never reads demand.
+"""How every ⟨origin, destination, time⟩ is served: mode choice as a public function of the city, which never reads demand.
 
-An itinerary is a shuttle from the origin to a hub, buses, and a shuttle from a hub to the destination, or some of these. The
-rule, in terms of straight-line distance:
+Four-step models estimate a choice model from demand; here the choice is a rule, so that a mode can be a feature that costs no privacy. An itinerary is
+a shuttle from the origin to a hub, buses, and a shuttle from a hub to the destination, or some of these. The rule, in terms of straight-line distance:
 
 1. trips of up to `walk` km are walked;
 2. trips between two hubs that buses connect take buses;
@@ -11,8 +11,9 @@ rule, in terms of straight-line distance:
 5. all others go by the nearest hubs in the zones of their two ends and the quickest buses between these. An end that is a
    hub needs no shuttle.
 
-The quickest buses have the least sum of half headways and ride times, over at most three rides; of equal ones, those with
-fewer rides are taken, then those of earlier lines.
+The quickest buses have the least sum of half headways (the mean wait of riders who come at random) and ride times, over at most three rides; of equal
+ones, those with fewer rides are taken, then those of earlier lines. They are found by rounds, one for each ride, as in RAPTOR (Delling, Pajor and
+Werneck, 2015), which needs a timetable; on lines with headways alone a round is a step of Bellman's recursion (1958).
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class ModeRule:
         """Mode and itinerary of every pair at every time."""
         slots = sorted({0, *(line.hours[0] for line in city.lines), *(line.hours[1] for line in city.lines)})
         slots = [s for s in slots if s == 0 or s < SECONDS_PER_DAY]
-        by_slot = [_pairs(city, self, [n for n in city.lines if n.hours[0] <= s < n.hours[1]]) for s in slots]
+        by_slot = [
+            _slot_tables(city, self, [n for n in city.lines if n.hours[0] <= s < n.hours[1]]) for s in slots
+        ]
         return _stack_slots(slots, by_slot)
 
 
@@ -161,7 +164,7 @@ def _directions(line: Line) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Buses:
+class _QuickestBuses:
     """The quickest buses from every hub to every stop: the last ride (−1: none) and the number of rides (0: none)."""
 
     rides: tuple[Ride, ...]
@@ -179,7 +182,7 @@ class _Buses:
         return tuple(reversed(back))
 
 
-def _buses(city: City, lines: Sequence[Line]) -> _Buses:
+def _quickest_buses(city: City, lines: Sequence[Line]) -> _QuickestBuses:
     rides = tuple(_rides(lines))
     hubs, n = city.hubs, len(city)
     cost = np.full((MAX_RIDES, len(hubs), n), UNREACHABLE)
@@ -193,11 +196,11 @@ def _buses(city: City, lines: Sequence[Line]) -> _Buses:
             last[k][better, ride.alight] = index
     fewest = np.argmin(cost, axis=0) + 1
     reachable = np.min(cost, axis=0) < UNREACHABLE
-    return _Buses(rides, hubs, tuple(last), np.where(reachable, fewest, 0).astype(np.int64))
+    return _QuickestBuses(rides, hubs, tuple(last), np.where(reachable, fewest, 0).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
+class _SlotTables:
     label: NDArray[np.object_]
     access: Ints
     egress: Ints
@@ -207,67 +210,76 @@ class _Pairs:
     paths: tuple[tuple[Ride, ...], ...]
 
 
-def _pairs(city: City, rule: ModeRule, lines: Sequence[Line]) -> _Pairs:
+def _slot_tables(city: City, rule: ModeRule, lines: Sequence[Line]) -> _SlotTables:
     n, hubs = len(city), city.hubs
-    buses = _buses(city, lines)
+    buses = _quickest_buses(city, lines)
     if not len(hubs):
         return _one_zone(city, rule)
     reach = np.where(city.zone[:, None] == city.zone[hubs], city.beeline[:, hubs], np.inf)
-    near = np.argmin(reach, axis=1)  # by place in hubs
-    rides = buses.count[:, hubs][near[:, None], near]  # between the nearest hubs of the two ends
+    nearest = np.argmin(reach, axis=1)  # by place in hubs
+    rides = buses.count[:, hubs][nearest[:, None], nearest]  # between the nearest hubs of the two ends
     same_zone = city.zone[:, None] == city.zone
-    other = near[:, None] != near
+    other = nearest[:, None] != nearest
     from_hub, to_hub = np.broadcast_arrays(city.hub[:, None], city.hub)
     walk = city.beeline <= rule.walk
     bus = ~walk & from_hub & to_hub & (rides > 0)
-    ridden = ~same_zone | (other & (city.beeline > rule.long) & (rides > 0))
-    shuttle = ~walk & ~bus & ~ridden
+    far = ~same_zone | (other & (city.beeline > rule.long) & (rides > 0))
+    shuttle = ~walk & ~bus & ~far
     border = ~walk & ~bus & ~shuttle & ~same_zone & (city.beeline <= rule.border)
-    mixed = ~(walk | bus | shuttle | border)
-    _check_joined(city, near, mixed & (rides == 0))
+    intermodal = ~(walk | bus | shuttle | border)
+    _check_connected(city, nearest, intermodal & (rides == 0))
     access = np.where(shuttle | border, np.arange(n)[None, :], -1)
-    access = np.where(mixed & ~from_hub, hubs[near][:, None], access)
-    egress = np.where(mixed & ~to_hub, hubs[near][None, :], -1)
-    path, paths = _paths(buses, near, bus | mixed)
+    access = np.where(intermodal & ~from_hub, hubs[nearest][:, None], access)
+    egress = np.where(intermodal & ~to_hub, hubs[nearest][None, :], -1)
+    path, paths = _paths(buses, nearest, bus | intermodal)
     label = np.full((n, n), "walk", dtype=object)
     label[shuttle], label[border] = "shuttle", "shuttle to next zone"
-    for count in np.unique(rides[bus | mixed]):
+    for count in np.unique(rides[bus | intermodal]):
         middle = "-".join(["bus"] * int(count))
         for first in (False, True):
             for second in (False, True):
-                here = (bus | mixed) & (rides == count) & ((access >= 0) == first) & ((egress >= 0) == second)
+                here = (
+                    (bus | intermodal)
+                    & (rides == count)
+                    & ((access >= 0) == first)
+                    & ((egress >= 0) == second)
+                )
                 label[here] = "shuttle-" * first + middle + "-shuttle" * second
     both = (access >= 0) & (egress >= 0) & same_zone
     label[both] = label[both] + " in zone"
     zone = np.broadcast_to(city.zone[:, None], (n, n))
     first_zone = np.where(access >= 0, zone, -1)
     last_zone = np.where(egress >= 0, city.zone[None, :], -1)
-    return _Pairs(label, access.astype(np.int64), egress.astype(np.int64), first_zone, last_zone, path, paths)
+    return _SlotTables(
+        label, access.astype(np.int64), egress.astype(np.int64), first_zone, last_zone, path, paths
+    )
 
 
-def _one_zone(city: City, rule: ModeRule) -> _Pairs:
+def _one_zone(city: City, rule: ModeRule) -> _SlotTables:
     n = len(city)
     walk = city.beeline <= rule.walk
     access = np.where(walk, -1, np.arange(n)[None, :]).astype(np.int64)
     none = np.full((n, n), -1, dtype=np.int64)
     label = np.where(walk, "walk", "shuttle").astype(object)
-    return _Pairs(label, access, none, np.where(walk, -1, 0).astype(np.int64), none.copy(), none.copy(), ())
+    return _SlotTables(
+        label, access, none, np.where(walk, -1, 0).astype(np.int64), none.copy(), none.copy(), ()
+    )
 
 
-def _check_joined(city: City, near: Ints, cut: Bools) -> None:
-    if cut.any():
-        o, d = (int(c) for c in np.argwhere(cut)[0])
-        a, b = (city.names[int(city.hubs[near[s]])] for s in (o, d))
+def _check_connected(city: City, nearest: Ints, unreachable: Bools) -> None:
+    if unreachable.any():
+        o, d = (int(c) for c in np.argwhere(unreachable)[0])
+        a, b = (city.names[int(city.hubs[nearest[s]])] for s in (o, d))
         raise InputError(
             f"no buses lead from the hub {a!r} to {b!r} within {MAX_RIDES} rides, so {city.names[d]!r} cannot be reached "
             f"from {city.names[o]!r}: add a line, or merge their zones"
         )
 
 
-def _paths(buses: _Buses, near: Ints, used: Bools) -> tuple[Ints, tuple[tuple[Ride, ...], ...]]:
+def _paths(buses: _QuickestBuses, nearest: Ints, used: Bools) -> tuple[Ints, tuple[tuple[Ride, ...], ...]]:
     """A number for the buses between the nearest hubs of every pair, and the rides that each number stands for."""
     count = len(buses.hubs)
-    pair = near[:, None] * count + near
+    pair = nearest[:, None] * count + nearest
     pairs = np.unique(pair[used])
     number = np.full(count * count, -1, dtype=np.int64)
     number[pairs] = np.arange(len(pairs))
@@ -275,7 +287,7 @@ def _paths(buses: _Buses, near: Ints, used: Bools) -> tuple[Ints, tuple[tuple[Ri
     return np.where(used, number[pair], -1), paths
 
 
-def _stack_slots(slots: Sequence[int], by_slot: Sequence[_Pairs]) -> Itineraries:
+def _stack_slots(slots: Sequence[int], by_slot: Sequence[_SlotTables]) -> Itineraries:
     """One table for all slots, with the labels in alphabetical order."""
     labels = tuple(sorted({str(v) for m in by_slot for v in np.unique(m.label.astype(str))}))
     code_of = {label: k for k, label in enumerate(labels)}
