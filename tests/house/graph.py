@@ -63,6 +63,8 @@ PACKAGES = {"cbdp_features": "cbdp.features", "cbdp_solvers": "cbdp.solvers"}
 
 _NAMED = re.compile(r"(cbdp(?:_\w+)?(?:\.\w+)+)(?::\w+)?")
 
+parsed = lru_cache(maxsize=1024)(ast.parse)  # by its text: several tests read every module
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -284,7 +286,7 @@ def _dotted(node: ast.AST) -> str:
 @lru_cache(maxsize=1024)  # trees that differ in one module are compared
 def _read(package: str, text: str) -> _Reader:
     reader = _Reader(package)
-    reader.visit(ast.parse(text))
+    reader.visit(parsed(text))
     return reader
 
 

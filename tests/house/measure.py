@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from house.graph import ON_THE_WALL, ROOT, build, canonical, modules, place
+from house.graph import ON_THE_WALL, ROOT, build, canonical, modules, parsed, place
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -54,7 +54,7 @@ class House:
     def at(cls, root: Path = ROOT) -> House:
         files = modules(root)
         texts = {name: path.read_text("utf-8") for name, path in files.items()}
-        return cls(root, files, texts, {name: ast.parse(text) for name, text in texts.items()})
+        return cls(root, files, texts, {name: parsed(text) for name, text in texts.items()})
 
     def folder(self, module: str) -> str:
         """The folder that a module's file is in, dotted: a package is in its own folder."""
@@ -72,6 +72,7 @@ class House:
             for node in _interpreted(tree)
         )
 
+    @cached_property
     def single_importers(self) -> list[str]:
         """Modules that exactly one other module imports; packages and what only users or commands load aside."""
         graph = build(self.root)
@@ -80,6 +81,7 @@ class House:
         )
         return sorted(m for m, path in self.files.items() if importers[m] == 1 and path.name != "__init__.py")
 
+    @cached_property
     def vague_functions(self) -> tuple[int, int]:
         """How many functions bind a name of `VAGUE_NAMES`, as a variable or as a parameter, and how many there are."""
         functions = [n for tree in self.trees.values() for n in ast.walk(tree) if isinstance(n, Function)]
@@ -227,11 +229,11 @@ def report(house: House) -> str:
 
 
 def _distances(house: House) -> list[str]:
-    vague, functions = house.vague_functions()
+    vague, functions = house.vague_functions
     figures = {
         "modules": str(len(house.files)),
         "lines": str(sum(len(text.splitlines()) for text in house.texts.values())),
-        "modules that one other imports": str(len(house.single_importers())),
+        "modules that one other imports": str(len(house.single_importers)),
         f"functions with a name of {', '.join(sorted(VAGUE_NAMES))}": f"{vague} of {functions} ({vague / functions:.1%})",
         "lines on the wall": str(house.lines_on_the_wall()),
         "lines with Any": str(house.lines_with_any()),

@@ -7,6 +7,7 @@ compiled there (NUMBA_DISABLE_JIT), so no cache of compiled code can hold the so
 
 from __future__ import annotations
 
+import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -131,6 +132,7 @@ def _forked(mutant: Mutant) -> str:
 
 def main() -> None:
     """Jobs on the standard input, fates on the standard output."""
+    gc.disable()  # processes that live briefly: collecting would go through all that is loaded, again and again
     for name in HEAVY:
         importlib.import_module(name)
     jobs = [Mutant(**job) for job in json.load(sys.stdin)]

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from house.graph import ROOT, importable, modules
+from house.graph import ROOT, importable, modules, parsed
 from house.measure import House
 
 import cbdp
@@ -20,7 +20,7 @@ def test_no_two_public_classes_share_a_name(house: House) -> None:
 
 def private_names(path: Path) -> list[str]:
     """Private names of our modules that a file imports, or uses as attributes of a module that it imported."""
-    tree = ast.parse(path.read_text("utf-8"))
+    tree = parsed(path.read_text("utf-8"))
     ours: dict[str, str] = {}
     found = []
     for node in ast.walk(tree):

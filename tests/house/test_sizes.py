@@ -43,7 +43,7 @@ def test_the_report_names_every_folder(house: House) -> None:
 
 def test_names_say_what_a_thing_is(house: House) -> None:
     """Less than one function in fifty binds a name that only says that something was made, found or told; no way back to one file a function."""
-    vague, functions = house.vague_functions()
+    vague, functions = house.vague_functions
     assert vague < 0.02 * functions
     assert len(house.files) <= 250
-    assert len(house.single_importers()) <= 70
+    assert len(house.single_importers) <= 70
