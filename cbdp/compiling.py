@@ -20,12 +20,14 @@ _OPTIONS = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
 def kernel(function: Callable[..., R]) -> Callable[..., R]:
     """Compiled when it is first called, for the kinds of its arguments; threads may run it side by side.
 
-    >>> @kernel
-    ... def total(values):
-    ...     total = 0.0
-    ...     for value in values:
-    ...         total += value
-    ...     return total
+    ```python
+    @kernel
+    def total(values):
+        total = 0.0
+        for value in values:
+            total += value
+        return total
+    ```
     """
     compiled: Callable[..., R] = njit(**_OPTIONS)(function)
     return compiled

@@ -12,6 +12,7 @@ from strategies import feature_lists, models
 import cbdp
 from cbdp.estimation.intervals import Interval
 from cbdp.privacy.accounting import DPCost, Parallel, PrivacyGuarantee, Sequential
+from cbdp.privacy.numbers import MAX_NUMBER
 from cbdp.release.release import Release
 from cbdp.release.serialization import Recipe
 
@@ -81,7 +82,7 @@ def _claims() -> st.SearchStrategy[PrivacyGuarantee]:
     spend = st.builds(
         DPCost,
         st.text("abc", max_size=3),
-        st.fractions(0, 9).filter(bool),
+        st.fractions(1 / MAX_NUMBER, 9),
         st.fractions(0, 1, max_denominator=10**9),
     )
     several = st.lists(spend, min_size=1, max_size=3).map(tuple)

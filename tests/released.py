@@ -141,7 +141,7 @@ def same_release(a: Release, b: Release) -> None:
     assert (a.mechanism, a.claim, a.secure, a.total) == (b.mechanism, b.claim, b.secure, b.total)
     assert same(a.index, b.index)
     assert same(a.value, b.value)
-    ours, theirs = a.trips(), b.trips()
+    ours, theirs = a.trips().columns(), b.trips().columns()
     assert list(ours) == list(theirs)
     assert all(list(ours[name]) == list(theirs[name]) for name in ours)
     for name in a.features.features:
