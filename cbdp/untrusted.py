@@ -15,14 +15,18 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from cbdp.errors import InputError
 from cbdp.machine import memory_bytes
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from decimal import Decimal
 
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+JSON = dict[str, "JSON"] | list["JSON"] | str | int | float | bool | None  # what `json.loads` makes
 MAX_JSON_BYTES = 2**28  # of a manifest or a GeoJSON file: a city's streets take some ten megabytes
 MAX_JSON_DEPTH = 50  # levels of lists and objects inside each other; manifests and GeoJSON have about ten
 MAX_TOML_CHARACTERS = (
@@ -34,7 +38,7 @@ MAX_TEXT_BYTES = 2**31  # of a file of text once it is unpacked: stop_times.txt 
 MEMORY_SHARE = 0.5  # of this computer that one table may take
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path) -> JSON:
     """The content of a JSON file, bounded; `InputError` says what is wrong with it, and `OSError` that it cannot be read."""
     content = read_file(path, MAX_JSON_BYTES)
     try:
@@ -63,7 +67,7 @@ def check_file(path: Path) -> None:
         raise InputError(f"{path.name!r} is a pipe or a device, and not a file")
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str) -> JSON:
     """JSON as data: every name once, numbers finite and not endless (schemas bound them further), at most `MAX_JSON_DEPTH` levels deep.
 
     >>> parse_json('{"size": [1, 2.5, null]}')
@@ -74,7 +78,7 @@ def parse_json(text: str) -> Any:
     cbdp.errors.InputError: it names 'size' twice
     """
     try:
-        content = json.loads(
+        content: JSON = json.loads(
             text,
             object_pairs_hook=_object,
             parse_int=_whole,
@@ -89,7 +93,7 @@ def parse_json(text: str) -> Any:
     return content
 
 
-def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+def parse_toml(text: str, parse_float: Callable[[str], float | Decimal] = float) -> dict[str, object]:
     """TOML as data, bounded as JSON is; a `tomllib.TOMLDecodeError` says where it is not TOML.
 
     >>> parse_toml("size = [1, 2]")
@@ -115,7 +119,7 @@ def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str
     return content
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     content = dict(pairs)
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]
@@ -143,11 +147,11 @@ def _constant(name: str) -> float:
     raise InputError(f"it holds {name}, which is not a number of JSON")
 
 
-def _check(content: Any, largest: int | None = None) -> None:
+def _check(content: object, largest: int | None = None) -> None:
     """Depth, texts, and whole numbers up to the largest: level by level, for a stack of calls has an end too."""
     level = [content]
     for _ in range(MAX_JSON_DEPTH):
-        below: list[Any] = []
+        below: list[object] = []
         for item in level:
             if isinstance(item, str):
                 _check_text(item)
@@ -205,8 +209,8 @@ def gzip_content(path: Path) -> bytes:
         raise InputError(f"{str(path)!r} cannot be unpacked: {wrong}") from None
 
 
-def _bounded(content: Any, what: str) -> bytes:
-    read: bytes = content.read(MAX_TEXT_BYTES + 1)
+def _bounded(content: IO[bytes] | gzip.GzipFile, what: str) -> bytes:
+    read = content.read(MAX_TEXT_BYTES + 1)
     if len(read) > MAX_TEXT_BYTES:
         raise InputError(_too_large(what))
     return read
@@ -264,7 +268,7 @@ def _width(path: Path, field: pa.Field) -> int:
     return max(8, int(kind.bit_width) // 8)
 
 
-def _bounded_table(path: Path, file: Any, selected: list[str], width: int) -> pa.Table:
+def _bounded_table(path: Path, file: pq.ParquetFile, selected: list[str], width: int) -> pa.Table:
     """A table whose texts are read once each, one row group after another, and repeated only if they all fit."""
     import pyarrow as pa
     import pyarrow.compute as pc

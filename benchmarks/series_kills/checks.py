@@ -75,7 +75,8 @@ def _check_release(place: Path, ledger: Ledger, sha256: str) -> None:
     )
     release = cbdp.load(place)  # checks the hashes of all files
     _must(
-        ledger.contains(release.manifest["ledger"]["head"]), f"{place.name}: its charge is not in the ledger"
+        ledger.contains(str(release.manifest["ledger"]["head"])),
+        f"{place.name}: its charge is not in the ledger",
     )
     total = int(release.counts("total")[0])
     _must(

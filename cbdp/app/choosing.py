@@ -156,7 +156,7 @@ def _stated(unit: Person, most: int, ledger: dict[str, Any]) -> bytes:
     stated = {
         "max_trips": most,
         "candidates": [MAX_TRIPS_CANDIDATES[0], MAX_TRIPS_CANDIDATES[-1]],
-        "bought": whose["bought"],
+        "bought": whose.get("bought"),
         "column": unit.column,
         "per": unit.per,
         "apart": unit.apart,

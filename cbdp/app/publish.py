@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from cbdp_features.calendar import dates_or_none
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
     from cbdp.mechanisms import Mechanism
+    from cbdp.release.manifest_model import Manifest
     from cbdp.release.release import Release
 
 
@@ -448,7 +449,8 @@ def _digest(folder: Path) -> str:
 
 def _head(folder: Path) -> str | None:
     try:
-        return str(read_json(folder / MANIFEST)["ledger"]["head"])
+        manifest = cast("Manifest", read_json(folder / MANIFEST))
+        return str(manifest["ledger"]["head"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

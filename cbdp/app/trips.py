@@ -498,7 +498,8 @@ def read_as(charge: Charge, ledger: Ledger) -> str:
     if stated or done is None:
         return stated
     try:
-        return str((read_manifest(Path(done.path)).get("series") or {}).get("days", ""))
+        manifest = read_manifest(Path(done.path))
+        return manifest["series"].get("days", "") if "series" in manifest else ""
     except CbdpError:
         return ""
 

@@ -27,7 +27,6 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.release.files import MANIFEST
 from cbdp.release.manifest import software
 from cbdp.release.release import Release
-from cbdp.release.serialization import setting_from_json
 from cbdp.rounding import ROUNDINGS
 from cbdp_features.universe import sorted_union
 from cbdp_solvers.problem import Problem, Term, bincount
@@ -70,7 +69,7 @@ def _problem(release: Release) -> Problem | None:
     if estimator.expects:
         return None
     try:
-        weights = estimator.check_weights(setting_from_json(release.recipe.settings.get("weights")))
+        weights = estimator.check_weights(release.recipe.rule("weights"))
         return compiler.compile(release.features, release.measurements, weights)
     except InputError:
         return None
@@ -271,10 +270,7 @@ def _compare_rounding(release: Release, estimate: Estimate) -> Iterator[Finding]
     """The published trips made again from the published estimates: within each cell nothing is left to choose."""
     if release.recipe.rounding is None or any((release.violations or {}).values()):
         return
-    rounding, budget = (
-        ROUNDINGS.installed(release.recipe.rounding),
-        setting_from_json(release.recipe.settings.get("budget")),
-    )
+    rounding, budget = ROUNDINGS.installed(release.recipe.rounding), release.recipe.rule("budget")
     trips = (release.index, release.value)
     expected = rounding.again(release.features, *estimate.trips(), trips, budget)
     if expected is None:

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,9 @@ from cbdp.release.serialization import check_installed_parts
 from cbdp.release.universe_files import read_table, read_universe
 from cbdp.rounding.bounds import TOLERANCES
 from cbdp_features.tables import codes_of_column, column
+
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import Manifest, RoundingJson
 
 REPORT = "report.html"
 UNREADABLE_ERRORS = (
@@ -58,14 +61,13 @@ class OwnRelease:
 def open_own_release(path: str | Path) -> OwnRelease:
     """Read a folder of ours, and find what in it does not fit together. No manifest, or none of ours: `InputError`."""
     folder = Path(path)
-    manifest = stated_manifest(folder)
+    stated = stated_manifest(folder)
     sha256 = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
     try:
-        check_manifest(manifest, MANIFEST)
-        manifest = with_noise_names(manifest, MANIFEST)
+        manifest = with_noise_names(check_manifest(stated, MANIFEST), MANIFEST)
     except InputError as wrong:
         finding = tampering_finding("manifest", f"{MANIFEST} is not as cbdp writes it", str(wrong))
-        return OwnRelease(folder, manifest, sha256, None, (finding,))
+        return OwnRelease(folder, stated, sha256, None, (finding,))
     check_installed_parts(manifest, MANIFEST)
     findings = [*_check_hashes(folder, manifest)]
     try:
@@ -186,7 +188,7 @@ def _read(folder: Path, manifest: Mapping[str, Any]) -> tuple[Release | None, li
         for feature in manifest["features"]:
             if feature["rows"] == "listed":
                 findings += _misplaced_rows(universe, read_table(folder / feature["file"]), feature["file"])
-        return read_release(folder, {**manifest, "trips": counted}), findings
+        return read_release(folder, cast("Manifest", {**manifest, "trips": counted})), findings
     except UNREADABLE_ERRORS as wrong:
         return None, findings or [_unreadable_finding(wrong)]
 
@@ -223,7 +225,7 @@ def _check_statements(manifest: Mapping[str, Any], release: Release) -> Iterator
     """The manifest made again from the files and from the tree of costs; fields that differ are named."""
     again = manifest_of(replace(release, violations=None, rounding_tolerance=None))
     if release.rounding_tolerance is None and again["rounding"] is not None:
-        again["rounding"] = _rounding_of_version_02(release)
+        again["rounding"] = cast("RoundingJson", _rounding_of_version_02(release))
     differences: list[str] = []
     for key in manifest:
         if key not in ("files", "ledger", "software", "trips"):

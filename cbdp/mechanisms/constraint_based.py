@@ -113,7 +113,7 @@ class ConstraintBased(AdditiveNoiseMechanism):
         "file",
         repr=False,
     )
-    prior_source: Mapping[str, str] | None = None  # where those weights are from, for the manifest
+    prior_source: Mapping[str, object] | None = None  # where those weights are from, for the manifest
     target: Mapping[str, Number] | None = None
     expected_trips: float | None = None
     expected_filled: float | None = None

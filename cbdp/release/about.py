@@ -5,12 +5,14 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from cbdp.errors import InputError
 from cbdp.text import masked
+
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import AboutJson, Days
 
 MAX_LINE_CHARACTERS = 200  # characters of a line
 REFUSED_CATEGORIES = (
@@ -63,7 +65,7 @@ class Dates:
         year = "" if first.year == last.year else f" {first.year}"
         return f"{first.day} {MONTH_NAMES[first.month - 1]}{year} – {until}"
 
-    def json(self) -> dict[str, str]:
+    def json(self) -> Days:
         return {"first": self.first.isoformat(), "last": self.last.isoformat()}
 
 
@@ -97,31 +99,36 @@ class About:
             if not isinstance(value, Dates):
                 check_line(name, value)
 
-    def _stated_fields(self) -> list[tuple[str, Any]]:
+    def _stated_fields(self) -> list[tuple[str, str | Dates]]:
         pairs = [(f.name, getattr(self, f.name)) for f in fields(self)]
         return [(name, value) for name, value in pairs if value is not None]
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> AboutJson:
         """What is given, as manifests and exports state it; a password is masked."""
-        return {n: v.json() if isinstance(v, Dates) else masked(v) for n, v in self._stated_fields()}
+        stated = {n: v.json() if isinstance(v, Dates) else masked(v) for n, v in self._stated_fields()}
+        return cast("AboutJson", stated)
 
     def texts(self) -> dict[str, str]:
         """What is given, a line of text each; days are written as numbers, which programs read too."""
-        days = {n: f"{v.first} to {v.last}" for n, v in self._stated_fields() if isinstance(v, Dates)}
-        return {n: days[n] if n in days else masked(v) for n, v in self._stated_fields()}
+        return {
+            n: f"{v.first} to {v.last}" if isinstance(v, Dates) else masked(v)
+            for n, v in self._stated_fields()
+        }
 
 
-def about_from(stated: Mapping[str, Any] | None) -> About | None:
+def about_from(stated: AboutJson | None) -> About | None:
     """What a manifest states."""
     if stated is None:
         return None
     period = stated.get("period")
-    if isinstance(period, Mapping):
-        period = Dates(*(dt.date.fromisoformat(period[end]) for end in ("first", "last")))
-    return About(**{**stated, "period": period})
+    lines = cast("dict[str, str]", {name: line for name, line in stated.items() if name != "period"})
+    if period is None or isinstance(period, str):
+        return About(**lines, period=period)
+    first, last = (dt.date.fromisoformat(day) for day in (period["first"], period["last"]))
+    return About(**lines, period=Dates(first, last))
 
 
-def check_line(name: str, value: Any) -> None:
+def check_line(name: str, value: object) -> None:
     """Refuse what is no line of text that every format can hold."""
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"about.{name} is {value!r}: give a line of text, or leave it out")

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from cbdp.arrays import Floats
 from cbdp.errors import InputError
@@ -21,16 +21,26 @@ from cbdp.release.files import MANIFEST, load
 from cbdp.release.release import Release
 from cbdp.release.universe_files import universe_hash
 
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import EarlierRelease
+
+
+class PriorSettings(TypedDict):
+    """What `ConstraintBased` is given of a prior."""
+
+    prior: Floats
+    prior_source: Mapping[str, object]
+
 
 @dataclass(frozen=True, eq=False)
 class EarlierPrior:
     """Weights for every trip type, and which releases they were learnt from, for the recipe."""
 
     weights: Floats = field(repr=False)
-    source: dict[str, Any]
+    source: Mapping[str, float | list[EarlierRelease]]
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> PriorSettings:
         """What `ConstraintBased` is given."""
         return {"prior": self.weights, "prior_source": self.source}
 
@@ -60,15 +70,16 @@ def _check_alike(releases: Sequence[tuple[Path, Release]]) -> None:
             raise InputError(f"the release {str(path)!r} has another universe than the others: leave it out")
 
 
-def _prior_statement(path: Path, release: Release) -> dict[str, str]:
+def _prior_statement(path: Path, release: Release) -> EarlierRelease:
     digest = hashlib.sha256((path / MANIFEST).read_bytes()).hexdigest()
-    named = {"period": release.series.period} if release.series is not None else {}
-    return {**named, "manifest_sha256": digest}
+    if release.series is None:
+        return {"manifest_sha256": digest}
+    return {"period": release.series.period, "manifest_sha256": digest}
 
 
 def _prior_source(
-    prior: PriorOfEarlierDays, alike: list[dict[str, str]], others: list[dict[str, str]]
-) -> dict[str, Any]:
+    prior: PriorOfEarlierDays, alike: list[EarlierRelease], others: list[EarlierRelease]
+) -> dict[str, float | list[EarlierRelease]]:
     return {
         "earlier_releases": alike,
         "of_another_kind": others,

@@ -12,14 +12,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimation.engine import MAX_LISTED_TYPES, Estimate
 from cbdp.estimation.intervals import Interval
@@ -59,6 +59,16 @@ from cbdp_features.places import Stops
 from cbdp_features.tables import labels_of
 from cbdp_solvers.solution import Solution
 
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import (
+        FeatureJson,
+        FileJson,
+        LedgerJson,
+        Manifest,
+        MeasurementJson,
+        PlacesJson,
+    )
+
 MANIFEST = "manifest.json"
 
 
@@ -68,14 +78,14 @@ class Saved:
 
     path: Path
     sha256: str
-    manifest: Mapping[str, Any] = field(repr=False)
+    manifest: Manifest = field(repr=False)
 
 
 def save(
     release: Release,
     folder: str | Path,
     *,
-    ledger: Mapping[str, Any] | None,
+    ledger: Mapping[str, object] | None,
     extra: Mapping[str, str | bytes],
     simulation: bool,
 ) -> Saved:
@@ -92,9 +102,9 @@ def save(
     sweep(target.parent)
     with locked_folder(target.with_name(partial_name(target.name))) as work:
         written = _write_all(release, layout, extra, work)
-        manifest = {**describe(release), **layout.sections, "files": written}
+        manifest: Manifest = {**describe(release), **layout.sections, "files": written}
         if ledger is not None:
-            manifest["ledger"] = dict(ledger)
+            manifest["ledger"] = cast("LedgerJson", dict(ledger))
         text = manifest_bytes(manifest)
         _write(work / MANIFEST, text)
         for place, _, _ in os.walk(work, topdown=False):
@@ -135,9 +145,9 @@ def _check_extra(extra: Mapping[str, str | bytes], layout: Layout) -> None:
 
 def _write_all(
     release: Release, layout: Layout, extra: Mapping[str, str | bytes], work: Path
-) -> dict[str, Any]:
+) -> dict[str, FileJson]:
     """The data first, then what describes them."""
-    written = {}
+    written: dict[str, FileJson] = {}
     for sheet in layout.sheets:
         path = work / sheet.path
         path.parent.mkdir(exist_ok=True)
@@ -169,7 +179,7 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(out.fileno())
 
 
-def fingerprint(path: Path) -> dict[str, Any]:
+def fingerprint(path: Path) -> FileJson:
     """The hash and the size of a file."""
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
@@ -232,30 +242,30 @@ def load(folder: str | Path, verify: bool = True) -> Release:
         ) from None
 
 
-def _check_agrees(stated: Mapping[str, Any], derived: Mapping[str, Any]) -> None:
+def _check_agrees(stated: Manifest, derived: Manifest) -> None:
     """Refuse a manifest that disagrees with its files."""
-    for key in stated:
-        if key in ("files", "ledger") or stated[key] == derived.get(key):
+    expected: Mapping[str, object] = derived
+    for key, value in stated.items():
+        if key in ("files", "ledger") or value == expected.get(key):
             continue
-        if key == "about" and shown_data(stated[key]) == shown_data(derived[key]):
+        if key == "about" and shown_data(value) == shown_data(expected[key]):
             continue  # an earlier version did not mask passwords
-        if key != "deployment" or stated[key] != registry_fields_of_version_1(derived[key]):
+        if key != "deployment" or value != registry_fields_of_version_1(derived["deployment"]):
             raise InputError(f"its manifest and its files disagree about {key!r}")
 
 
-def read_manifest(place: Path) -> dict[str, Any]:
+def read_manifest(place: Path) -> Manifest:
     """The manifest of a folder as this version states it and as its schema has it; one of an earlier version is upgraded.
 
     Every field has its type and range, and every part that it names is installed; whether the files fit is not looked at.
     """
-    manifest, what = stated_manifest(place), repr(str(place / MANIFEST))
-    check_manifest(manifest, what)
-    named = with_noise_names(manifest, what)
+    what = repr(str(place / MANIFEST))
+    named = with_noise_names(check_manifest(stated_manifest(place), what), what)
     check_installed_parts(named, what)
     return named
 
 
-def stated_manifest(place: Path) -> dict[str, Any]:
+def stated_manifest(place: Path) -> Mapping[str, object]:
     """As `read_manifest`, but only that it is JSON of a known version is checked: any field may be anything."""
     path = place / MANIFEST
     if not place.is_dir():
@@ -285,7 +295,7 @@ def stated_manifest(place: Path) -> dict[str, Any]:
     return manifest
 
 
-def check_links(place: Path, manifest: Mapping[str, Any]) -> None:
+def check_links(place: Path, manifest: Manifest) -> None:
     """Refuse links inside a release: what they lead to is not part of it, and may be anything on the reader's computer."""
     for name in (MANIFEST, *manifest["files"]):
         for part in (place / name, *(place / name).parents):
@@ -300,20 +310,20 @@ def check_links(place: Path, manifest: Mapping[str, Any]) -> None:
             raise InputError(f"{name!r} in the release {str(place)!r} is not a file")
 
 
-def verify_files(place: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+def verify_files(place: Path, files: Mapping[str, FileJson]) -> None:
     """Refuse a folder whose files are not those that its manifest names, byte for byte."""
     for name, expected in sorted(files.items()):
         path = place / name
         if not path.is_file():
             raise InputError(f"the file {name!r} of the release {str(place)!r} is missing")
-        if path.stat().st_size != expected["bytes"] or fingerprint(path) != dict(expected):
+        if path.stat().st_size != expected["bytes"] or fingerprint(path) != expected:
             raise InputError(f"the file {name!r} of the release {str(place)!r} does not match its manifest")
     here = {p.relative_to(place).as_posix() for p in place.rglob("*") if p.is_symlink() or not p.is_dir()}
     for name in sorted(here - {*files, MANIFEST}):
         raise InputError(f"the file {name!r} does not belong to the release {str(place)!r}: remove it")
 
 
-def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
+def read_release(place: Path, manifest: Manifest) -> Release:
     """The release that the files of a folder hold, where they are as its manifest says; hashes are not looked at."""
     universe = read_universe(place, manifest["universe"])
     between = [f for f in manifest["features"] if f["name"] not in (SINGLETON, TOTAL)]
@@ -357,9 +367,9 @@ def read_release(place: Path, manifest: Mapping[str, Any]) -> Release:
     )
 
 
-def _read_recipe(manifest: Mapping[str, Any]) -> Recipe:
+def _read_recipe(manifest: Manifest) -> Recipe:
     """The recipe; of tables published as they were measured, the manifest states the noise beside them."""
-    stated, table_noise = manifest["recipe"], {}
+    stated, table_noise = manifest["recipe"], dict[str, TableNoise]()
     measured = {m["feature"] for m in manifest["measurements"]}
     for f in manifest["features"]:
         noise = f["noise"]
@@ -371,11 +381,11 @@ def _read_recipe(manifest: Mapping[str, Any]) -> Recipe:
     return Recipe(stated["mechanism"], stated["settings"], table_noise)
 
 
-def _stated_feature(manifest: Mapping[str, Any], name: str, what: str) -> Mapping[str, Any]:
+def _stated_feature(manifest: Manifest, name: str, what: str) -> FeatureJson:
     """What a manifest says of the feature that it has intervals or an estimate of."""
     for feature in manifest["features"]:
         if feature["name"] == name:
-            return dict(feature)
+            return feature
     names = ", ".join(repr(f["name"]) for f in manifest["features"])
     raise InputError(f"{MANIFEST} has {what} of {name!r}, which is not one of its features: {names}")
 
@@ -393,7 +403,9 @@ class _Reader:
     levels: FeatureDag  # what the measurements are of
     _read: dict[str, tuple[pa.Table, Ints | None]] = field(default_factory=dict)
 
-    def table(self, of: FeatureDag, stated: Mapping[str, Any], name: str) -> tuple[pa.Table, Ints | None]:
+    def table(
+        self, of: FeatureDag, stated: FeatureJson | MeasurementJson, name: str
+    ) -> tuple[pa.Table, Ints | None]:
         """The table of a feature or a measurement, and the elements of its rows (None: all, in their order)."""
         file = stated["file"]
         if file not in self._read:
@@ -407,7 +419,7 @@ class _Reader:
             self._read[file] = (rows, index)
         return self._read[file]
 
-    def dense(self, feature: Mapping[str, Any], what: str) -> Ints:
+    def dense(self, feature: FeatureJson, what: str) -> Ints:
         """A number for every element of a feature."""
         rows, index = self.table(self.dag, feature, feature["name"])
         numbers = _numbers(rows[what]).astype(np.int64)
@@ -419,7 +431,7 @@ class _Reader:
             return every
         return numbers
 
-    def interval(self, name: str, manifest: Mapping[str, Any]) -> Interval:
+    def interval(self, name: str, manifest: Manifest) -> Interval:
         feature = _stated_feature(manifest, name, "intervals")
         return Interval(self.dense(feature, "low"), self.dense(feature, "high"))
 
@@ -430,13 +442,15 @@ class _Reader:
         return _numbers(rows[what].drop_null()), here if index is None else index[here]
 
 
-def _read_measurement(place: Path, stated: Mapping[str, Any], reader: _Reader) -> Measurement:
+def _read_measurement(place: Path, stated: MeasurementJson, reader: _Reader) -> Measurement:
     name = stated["feature"]
     rows, index = reader.table(reader.levels, stated, name)
     values, elements = reader.present(rows, "noisy", index)
-    variance = stated["variance"]
-    if variance == "by element":
-        variance = reader.present(rows, "variance", index)[0]
+    stated_variance = stated["variance"]
+    by_element = stated_variance == "by element"
+    variance = (
+        reader.present(rows, "variance", index)[0] if by_element else cast("float | None", stated_variance)
+    )
     return Measurement(
         name,
         values,
@@ -450,7 +464,7 @@ def _read_measurement(place: Path, stated: Mapping[str, Any], reader: _Reader) -
     )
 
 
-def _read_estimate(manifest: Mapping[str, Any], reader: _Reader) -> Estimate | None:
+def _read_estimate(manifest: Manifest, reader: _Reader) -> Estimate | None:
     """The estimate with its certificate; prices, which only a solver that starts from it would use, are not published."""
     stated = manifest["estimate"]
     if stated is None:
@@ -463,7 +477,7 @@ def _read_estimate(manifest: Mapping[str, Any], reader: _Reader) -> Estimate | N
     return Estimate(reader.dag, solution, None if stated["leaves"] == "all" else listed)
 
 
-def _read_prior(place: Path, manifest: Mapping[str, Any], size: int) -> NDArray[np.float64] | None:
+def _read_prior(place: Path, manifest: Manifest, size: int) -> Floats | None:
     """The public weights that entered the estimate; the manifest holds their hash among the settings."""
     stated = manifest.get("prior")
     if stated is None:
@@ -474,7 +488,7 @@ def _read_prior(place: Path, manifest: Mapping[str, Any], size: int) -> NDArray[
     return weights
 
 
-def _read_places(place: Path, stated: Mapping[str, Any] | None) -> Stops | None:
+def _read_places(place: Path, stated: PlacesJson | None) -> Stops | None:
     if stated is None:
         return None
     rows = read_table(place / stated["file"])

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, Attribute, FeatureDag
 from cbdp.privacy.measurement import Measurement
@@ -27,6 +26,17 @@ from cbdp_features.places import Stops
 from cbdp_features.tables import column, kind_of, take_labels
 from cbdp_features.universe import sorted_union
 
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import (
+        FeatureJson,
+        LabelKind,
+        LayoutSections,
+        Manifest,
+        MeasurementJson,
+        PlacesJson,
+        RunningJson,
+    )
+
 TRIPS_FILE, FLOORS_FOLDER, PLACES_FILE = "trips.parquet", "floors", "universe/places.parquet"
 PRIOR_FILE = "universe/prior.parquet"
 # columns of the files: no attribute may have such a name
@@ -37,7 +47,7 @@ NUMBER_COLUMNS = ("noisy", "scale", "variance", "estimate", "count", "low", "hig
 class _Numbers:
     """A column: a number for every element, or for those in `index` (ascending); others have none, or `missing`."""
 
-    values: NDArray[Any]
+    values: Ints | Floats
     index: Ints | None = None
     missing: int | None = None
 
@@ -63,7 +73,7 @@ NO_FLOATS = _Numbers(np.zeros(0), np.zeros(0, dtype=np.int64))
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    sections: dict[str, Any]
+    sections: LayoutSections
     sheets: list[FileTables]
 
 
@@ -85,28 +95,41 @@ def layout(release: Release) -> Layout:
     """Every file of a release and what the manifest says about it."""
     universe, sheets = universe_files(release.features.universe)
     sheets.append(FileTables(TRIPS_FILE, partial(_trip_tables, release)))
-    sections: dict[str, Any] = {
-        "universe": universe,
-        "trips": {"file": TRIPS_FILE, "types": len(release.index), "total": release.total},
-        "places": None,
-    }
-    if release.places is not None:
-        sheets.append(FileTables(PLACES_FILE, partial(_place_tables, release.places)))
-        zones = release.places.zone is not None
-        sections["places"] = {"file": PLACES_FILE, "ids": kind_of(release.places.ids), "zones": zones}
-    prior = release.prior
+    places, prior, running = release.places, release.prior, release.running
+    stated_places: PlacesJson | None = None
+    if places is not None:
+        sheets.append(FileTables(PLACES_FILE, partial(_place_tables, places)))
+        stated_places = {
+            "file": PLACES_FILE,
+            "ids": cast("LabelKind", kind_of(places.ids)),
+            "zones": places.zone is not None,
+        }
     if prior is not None:
         columns = {"weight": _Numbers(prior)}
         sheets.append(
             FileTables(PRIOR_FILE, partial(_feature_tables, release.features, SINGLETON, None, columns))
         )
+    totals = None if running is None else _add_running(release, running, sheets)
+    features, measurements = _add_features(release, sheets)
+    levels = release.levels
+    sections: LayoutSections = {
+        "universe": universe,
+        "trips": {"file": TRIPS_FILE, "types": len(release.index), "total": release.total},
+        "places": stated_places,
+        "features": features,
+        "measurements": measurements,
+        "levels": None
+        if levels is None
+        else [{"name": n, "by": list(f.by)} for n, f in levels.features.items()],
+    }
+    if prior is not None:
         sections["prior"] = {"file": PRIOR_FILE}
-    if release.running is not None:
-        sections["running"] = _add_running(release, release.running, sheets)
-    return _add_features(release, sections, sheets)
+    if totals is not None:
+        sections["running"] = totals
+    return Layout(sections, sheets)
 
 
-def _add_running(release: Release, running: RunningPart, sheets: list[FileTables]) -> dict[str, Any]:
+def _add_running(release: Release, running: RunningPart, sheets: list[FileTables]) -> RunningJson:
     """The tables of running totals, each in a file of its own, with the total that is published."""
     name, files = FileNames("running"), {}
     for feature, table in running.tables.items():
@@ -119,38 +142,50 @@ def _add_running(release: Release, running: RunningPart, sheets: list[FileTables
     return running.json(files)
 
 
-def _add_features(release: Release, sections: dict[str, Any], sheets: list[FileTables]) -> Layout:
+def _add_features(
+    release: Release, sheets: list[FileTables]
+) -> tuple[list[FeatureJson], list[MeasurementJson]]:
     """The features' tables. A measurement stands in its feature's table, or in one of its own if it is of other elements."""
     dag, levels = release.features, release.levels or release.features
     beside = _measurements_of_features(release, levels)
     name, own_name = FileNames("features", taken=[FLOORS_FOLDER]), FileNames("measurements")
-    features: dict[str, dict[str, Any]] = {}
+    features: dict[str, FeatureJson] = {}
     for n in dag.features:
         rows = _listed_elements(release, n, beside.get(n))
         columns = _measurement_columns(beside.get(n)) | _published_columns(release, n)
         features[n] = _feature(release, n, rows, name(n))
         sheets.append(FileTables(features[n]["file"], partial(_feature_tables, dag, n, rows, columns)))
-    measurements: list[dict[str, Any]] = []
+    measurements: list[MeasurementJson] = []
     for m in release.measurements:
-        where = features.get(m.feature, {})
-        if beside.get(m.feature) is not m:
-            rows = _sorted_elements(m) if m.feature == SINGLETON else None
-            where = {"file": own_name(m.feature), "rows": "all" if rows is None else "listed"}
-            sheets.append(
-                FileTables(
-                    where["file"], partial(_feature_tables, levels, m.feature, rows, _measurement_columns(m))
-                )
-            )
+        if beside.get(m.feature) is m:
+            path, all_rows = features[m.feature]["file"], features[m.feature]["rows"] == "all"
+        else:
+            rows = np.sort(m.elements) if m.feature == SINGLETON and m.elements is not None else None
+            path, all_rows = own_name(m.feature), rows is None
+            columns = _measurement_columns(m)
+            sheets.append(FileTables(path, partial(_feature_tables, levels, m.feature, rows, columns)))
         floor = None
         if m.floor is not None:
             first = all(earlier["floors"] is None for earlier in measurements)
             floor = f"features/{FLOORS_FOLDER}.parquet" if first else name(FLOORS_FOLDER)
             sheets.append(FileTables(floor, partial(_cell_tables, levels, {"floor": _Numbers(m.floor)})))
-        measurements.append(_measurement(m, floor) | {key: where[key] for key in ("file", "rows")})
-    sections["features"], sections["measurements"] = list(features.values()), measurements
-    chain = [{"name": n, "by": list(f.by)} for n, f in levels.features.items()]
-    sections["levels"] = None if levels is dag else chain
-    return Layout(sections, sheets)
+        variance = manifest.variance_of(m)
+        several = m.variance is not None and len(m.variance) > 0 and variance is None
+        stated: MeasurementJson = {
+            "feature": m.feature,
+            "epsilon": exact_json(m.epsilon),
+            "law": m.law if m.scale is not None else None,
+            "scale": exact_json(m.scale),
+            "variance": "by element" if several else variance,
+            "elements": "all" if m.elements is None else "listed",
+            "floors": floor,
+            "rows": "all" if all_rows else "listed",
+            "file": path,
+        }
+        if m.rho is not None:
+            stated["rho"] = exact_json(m.rho)
+        measurements.append(stated)
+    return list(features.values()), measurements
 
 
 def _measurements_of_features(release: Release, levels: FeatureDag) -> dict[str, Measurement]:
@@ -167,9 +202,11 @@ def _measurements_of_features(release: Release, levels: FeatureDag) -> dict[str,
     return measurements
 
 
-def _feature(release: Release, name: str, rows: Ints | None, path: str) -> dict[str, Any]:
+def _feature(release: Release, name: str, rows: Ints | None, path: str) -> FeatureJson:
     spent = manifest.cost_of_feature(release, name)
-    return {key: exact_json(value) for key, value in spent.items()} | {
+    stated: FeatureJson = {
+        "epsilon": exact_json(spent["epsilon"]),
+        "delta": exact_json(spent["delta"]),
         "name": name,
         "by": list(release.features.features[name].by),
         "size": release.features.size(name),
@@ -178,23 +215,9 @@ def _feature(release: Release, name: str, rows: Ints | None, path: str) -> dict[
         "rows": "all" if rows is None else "listed",
         "file": path,
     }
-
-
-def _measurement(m: Measurement, floor: str | None) -> dict[str, Any]:
-    several = m.variance is not None and len(m.variance) > 0 and manifest.variance_of(m) is None
-    return ({} if m.rho is None else {"rho": exact_json(m.rho)}) | {
-        "feature": m.feature,
-        "epsilon": exact_json(m.epsilon),
-        "law": m.law if m.scale is not None else None,
-        "scale": exact_json(m.scale),
-        "variance": "by element" if several else manifest.variance_of(m),
-        "elements": "all" if m.elements is None else "listed",
-        "floors": floor,
-    }
-
-
-def _sorted_elements(m: Measurement) -> Ints | None:
-    return None if m.elements is None else np.sort(m.elements)
+    if "rho" in spent:
+        stated["rho"] = exact_json(spent["rho"])
+    return stated
 
 
 def _measurement_columns(m: Measurement | None) -> dict[str, _Numbers]:
@@ -321,7 +344,7 @@ def tables(release: Release) -> Iterator[tuple[str, Iterator[pa.Table]]]:
             yield sheet.path.removesuffix(".parquet"), iter(sheet.tables())
 
 
-def manifest_of(release: Release) -> dict[str, Any]:
+def manifest_of(release: Release) -> Manifest:
     """The manifest of a release; where it was not saved, without the hashes of its files."""
     files = dict(release.stored.files) if release.stored else {}
     return {**manifest.describe(release), **layout(release).sections, "files": files}

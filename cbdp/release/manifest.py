@@ -14,7 +14,7 @@ from dataclasses import fields
 from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -35,21 +35,34 @@ from cbdp.release.serialization import (
     exact_from,
     exact_json,
     guarantee_from,
-    setting_from_json,
     simulated_guarantee,
     unit_json,
 )
 from cbdp.rounding import ROUNDINGS, Exactness
 from cbdp.rounding.controlled import exactness
-from cbdp.untrusted import MAX_WHOLE_NUMBER
+from cbdp.untrusted import JSON
 from cbdp_solvers.solution import Certificate
 
-FORMAT, VERSION = "cbdp-release", 2
-SIMULATION = "simulation, not a release"
-ZEROS_PERTURBED, ZEROS_SKIPPED = (
-    "perturbed",
-    "skipped",
-)  # what counts of zero got: noise like all others, or none
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import (
+        CertificateJson,
+        Deployment,
+        Description,
+        EstimateJson,
+        FeatureJson,
+        IntervalsJson,
+        Manifest,
+        NoiseJson,
+        PrivacyJson,
+        RoundingJson,
+    )
+
+FORMAT: Literal["cbdp-release"] = "cbdp-release"
+VERSION: Literal[2] = 2
+SIMULATION: Literal["simulation, not a release"] = "simulation, not a release"
+# what counts of zero got: noise like all others, or none
+ZEROS_PERTURBED: Literal["perturbed"] = "perturbed"
+ZEROS_SKIPPED: Literal["skipped"] = "skipped"
 SIMULATED_INTERVALS = "by simulation from the published trips, accounting for noise, post-processing and rounding; no privacy is spent"
 UNNAMED_NOISE, UNSTATED_NOISE = (
     "another law, of this variance",
@@ -61,36 +74,36 @@ SUPPRESSION_NOTE = "Rounding, clipping or suppression of noisy counts."
 CODE_SUFFIXES = (".py", ".css", ".js", ".html", ".json")  # what the text of a release follows from
 
 
-def describe(release: Release) -> dict[str, Any]:
+def describe(release: Release) -> Description:
     """All of the manifest that does not speak of files."""
-    public = sorted(release.recipe.public)
-    series = {} if release.series is None else {"series": release.series.json()}
-    return (
-        ({"public": {"features": public, "meaning": INVARIANTS_NOTE}} if public else {})
-        | series
-        | {
-            "format": FORMAT,
-            "version": VERSION,
-            "status": "release" if release.secure else SIMULATION,
-            "secure": release.secure,
-            "about": None if release.about is None else release.about.json(),
-            "recipe": release.recipe.json(),
-            "privacy": _privacy_section(release.promise),
-            "estimate": _estimate_section(release),
-            "rounding": _rounding_section(release),
-            "intervals": _intervals_section(release),
-            "software": _stated_software(release),
-            "ledger": dict(release.stored.ledger) if release.stored else {"head": None},
-            "deployment": registry_fields(release),
-        }
-    )
+    stated: Description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "status": "release" if release.secure else SIMULATION,
+        "secure": release.secure,
+        "about": None if release.about is None else release.about.json(),
+        "recipe": release.recipe.json(),
+        "privacy": _privacy_section(release.promise),
+        "estimate": _estimate_section(release),
+        "rounding": _rounding_section(release),
+        "intervals": _intervals_section(release),
+        "software": dict(release.stored.software) if release.stored else software(),
+        "ledger": release.stored.ledger if release.stored else {"head": None},
+        "deployment": registry_fields(release),
+    }
+    if release.recipe.public:
+        stated["public"] = {"features": sorted(release.recipe.public), "meaning": INVARIANTS_NOTE}
+    if release.series is not None:
+        stated["series"] = release.series.json()
+    return stated
 
 
-def _privacy_section(claim: PrivacyGuarantee) -> dict[str, Any]:
-    """Where nothing is promised, no ε is stated: what would have been spent is in the tree only."""
+def _privacy_section(claim: PrivacyGuarantee) -> PrivacyJson:
+    """Where nothing is promised, no ε is stated: what would have been spent is in the tree only. The ρ, and the ε that it gives at every δ
+    of a list, are one promise in many words.
+    """
     holds = claim.holds
-    rho = {} if claim.cost.currency == "epsilon" else _rho_fields(claim)
-    return rho | {
+    stated: PrivacyJson = {
         "holds": holds,
         "caveat": claim.caveat,
         "statement": str(claim),
@@ -100,17 +113,11 @@ def _privacy_section(claim: PrivacyGuarantee) -> dict[str, Any]:
         "composition": str(claim.cost),
         "spent": cost_json(claim.cost),
     }
-
-
-def _rho_fields(claim: PrivacyGuarantee) -> dict[str, Any]:
-    """ρ, and the ε that it gives at every δ of a list: one promise in many words."""
-    if not claim.holds:
-        return {"rho": None, "curve": []}
-    pairs = [
-        {"epsilon": float(epsilon), "delta": float(delta)}
-        for epsilon, delta in epsilon_delta_curve(claim.cost.rho)
-    ]
-    return {"rho": exact_json(claim.cost.rho), "curve": pairs}
+    if claim.cost.currency != "epsilon":
+        stated["rho"] = exact_json(claim.cost.rho) if holds else None
+        points = epsilon_delta_curve(claim.cost.rho) if holds else []
+        stated["curve"] = [{"epsilon": float(epsilon), "delta": float(delta)} for epsilon, delta in points]
+    return stated
 
 
 def cost_of_feature(release: Release, feature: str) -> dict[str, Fraction | None]:
@@ -135,7 +142,7 @@ def cost_of_feature(release: Release, feature: str) -> dict[str, Fraction | None
     return spent | {kind: sum(costs, Fraction(0))} | ({} if paid_in_rho else {"delta": Fraction(0)})
 
 
-def noise_of(release: Release, feature: str) -> dict[str, Any] | None:
+def noise_of(release: Release, feature: str) -> NoiseJson | None:
     """The distribution and the scale of a feature's noise: of its measurement, or as the recipe states it."""
     for m in release.measurements:
         if m.feature == feature:
@@ -175,11 +182,11 @@ def variance_of(measured: Measurement) -> float | None:
     return float(variance[0])
 
 
-def _estimate_section(release: Release) -> dict[str, Any] | None:
+def _estimate_section(release: Release) -> EstimateJson | None:
     if release.estimate is None:
         return None
     solution = release.estimate.solution
-    c = solution.certificate
+    certificate = {f.name: float(getattr(solution.certificate, f.name)) for f in fields(Certificate)}
     return {
         "estimator": release.recipe.estimator or "projection",
         "weights": release.recipe.settings.get("weights"),
@@ -187,12 +194,12 @@ def _estimate_section(release: Release) -> dict[str, Any] | None:
         "iterations": int(solution.iterations),
         "objective": float(solution.objective),
         "kkt_residual": float(solution.kkt_residual),
-        "certificate": {f.name: float(getattr(c, f.name)) for f in fields(Certificate)},
+        "certificate": cast("CertificateJson", certificate),
         "leaves": "all" if release.estimate.index is None else "listed",
     }
 
 
-def _rounding_section(release: Release) -> dict[str, Any] | None:
+def _rounding_section(release: Release) -> RoundingJson | None:
     """Which features' counts are not their estimates rounded down or up. Worked out here, if the mechanism does not say."""
     if release.estimate is None:
         return None
@@ -203,7 +210,10 @@ def _rounding_section(release: Release) -> dict[str, Any] | None:
     else:
         violations, tolerance = release.violations, release.rounding_tolerance
     off = {name: int(many) for name, many in violations.items() if many}
-    return {"exact": not off, "violations": off} | ({} if tolerance is None else {"tolerance": tolerance})
+    stated: RoundingJson = {"exact": not off, "violations": off}
+    if tolerance is not None:
+        stated["tolerance"] = tolerance
+    return stated
 
 
 def exactness_of(release: Release, tolerance: float | None = None) -> Exactness:
@@ -216,12 +226,12 @@ def exactness_of(release: Release, tolerance: float | None = None) -> Exactness:
     if release.recipe.rounding is None:
         return exactness(release.features, *release.estimate.trips(), trips, tolerance)
     rounding = ROUNDINGS.installed(release.recipe.rounding)
-    budget = setting_from_json(release.recipe.settings.get("budget"))
+    budget = release.recipe.rule("budget")
     return rounding.exactness(release.features, *release.estimate.trips(), trips, budget, tolerance)
 
 
-def _intervals_section(release: Release) -> dict[str, Any] | None:
-    if not release.intervals:
+def _intervals_section(release: Release) -> IntervalsJson | None:
+    if not release.intervals or release.confidence is None:
         return None
     listed = [name for name in release.features.features if name in release.intervals]
     return {"confidence": release.confidence, "how": SIMULATED_INTERVALS, "features": listed}
@@ -237,10 +247,6 @@ def code_fingerprint() -> str:
             name = path.relative_to(home.parent).as_posix()
             digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
-
-
-def _stated_software(release: Release) -> dict[str, str]:
-    return dict(release.stored.software) if release.stored else software()
 
 
 def software() -> dict[str, str]:
@@ -259,56 +265,40 @@ def software() -> dict[str, str]:
 # The manifest as a file, and its schema
 
 
-def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
+def manifest_bytes(manifest: Mapping[str, object]) -> bytes:
     """The manifest as the bytes of its file: the same content gives the same bytes."""
     text = json.dumps(manifest, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
     return (text + "\n").encode()
 
 
-def manifest_schema() -> dict[str, Any]:
-    """The JSON Schema of manifests."""
-    schema: dict[str, Any] = json.loads(
-        files("cbdp.release").joinpath("manifest.schema.json").read_text("utf-8")
-    )
-    return schema
+def manifest_schema() -> dict[str, JSON]:
+    """The JSON Schema of manifests, as it is published; it follows from `cbdp.release.manifest_model`."""
+    text = files("cbdp.release").joinpath("manifest.schema.json").read_text("utf-8")
+    return cast("dict[str, JSON]", json.loads(text))
 
 
-def check_manifest(manifest: Any, what: str) -> None:
-    """Refuse what the schema does not allow."""
-    from importlib import import_module
+def check_manifest(manifest: object, what: str) -> Manifest:
+    """The manifest, if it is as the schema has it; refuse any other."""
+    from cbdp.release.manifest_model import first_mistake
 
-    try:
-        jsonschema = import_module("jsonschema")
-    except ImportError:
-        raise InputError("checking a manifest needs jsonschema: pip install jsonschema") from None
-    base = jsonschema.Draft202012Validator
-    types = base.TYPE_CHECKER.redefine("integer", lambda _, value: _is_whole(value))
-    types = types.redefine("number", lambda _, value: _is_whole(value) or type(value) is float)
-    validator = jsonschema.validators.extend(base, type_checker=types)(manifest_schema())
-    wrong = jsonschema.exceptions.best_match(validator.iter_errors(manifest))
-    if wrong is not None:
-        place = (
-            "/".join(repr(p)[1:-1] if isinstance(p, str) else str(p) for p in wrong.absolute_path)
-            or "its top"
-        )
-        raise InputError(f"{what} does not match its schema at {place}: {wrong.message[:200]}")
-
-
-def _is_whole(value: object) -> bool:
-    """Whether it is a whole number that columns can hold; 3.0 is one for JSON Schema, but not for Python."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_WHOLE_NUMBER
+    mistake = first_mistake(manifest)
+    if mistake is not None:
+        place, message = mistake
+        shown = repr(place)[1:-1]
+        raise InputError(f"{what} does not match its schema at {shown}: {message[:200]}")
+    return cast("Manifest", manifest)
 
 
 # Manifests of earlier versions
 
 
-def upgraded_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def upgraded_manifest(manifest: Mapping[str, Any]) -> dict[str, object]:
     """A manifest of version 1 as version 2 states it.
 
     The mechanism is a recipe, measurements name their law, features say whether counts of zero got noise, and a simulation
     promises nothing. Version 1 said nothing about title, place or period.
     """
-    upgraded = {name: part for name, part in manifest.items() if name != "mechanism"}
+    upgraded: dict[str, Any] = {name: part for name, part in manifest.items() if name != "mechanism"}
     stated = manifest["mechanism"]["settings"].items()
     settings = {RENAMED_SETTINGS.get(n, n): v for n, v in stated if n not in ("features", "epsilon", "unit")}
     upgraded["recipe"] = {"mechanism": manifest["mechanism"]["name"], "settings": settings}
@@ -322,7 +312,7 @@ def upgraded_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return upgraded if upgraded["secure"] else _without_guarantee(upgraded)
 
 
-def _without_guarantee(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _without_guarantee(manifest: Mapping[str, Any]) -> dict[str, object]:
     """A simulation of version 1, which stated an ε as if it protected somebody."""
     stated_guarantee, deployment = guarantee_from(manifest["privacy"]), manifest["deployment"]
     claim = simulated_guarantee(stated_guarantee)
@@ -354,7 +344,9 @@ def _noise_statement_of_version_1(measurement: Mapping[str, Any]) -> str | None:
     return None if distribution is None else distribution.name
 
 
-def _noise_with_zeros(stated: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+def _noise_with_zeros(
+    stated: Mapping[str, object] | None, settings: Mapping[str, object]
+) -> dict[str, object] | None:
     """What suppressed small counts skipped zeros, unless its settings said otherwise."""
     if stated is None:
         return None
@@ -362,40 +354,40 @@ def _noise_with_zeros(stated: Mapping[str, Any] | None, settings: Mapping[str, A
     return {**stated, "zeros": zeros}
 
 
-def with_noise_names(manifest: Mapping[str, Any], what: str) -> dict[str, Any]:
+def with_noise_names(manifest: Manifest, what: str) -> Manifest:
     """A manifest whose features name their noise distribution; releases up to 0.2.0 state it by words, which are looked up once, here."""
-    features = [
-        f
-        if f["noise"] is None or "name" in f["noise"]
-        else {**f, "noise": {"name": _noise_name(f, what), **f["noise"]}}
-        for f in manifest["features"]
-    ]
-    return {**manifest, "features": features}
+
+    def named(feature: FeatureJson) -> FeatureJson:
+        noise = feature["noise"]
+        if noise is None or "name" in noise:
+            return feature
+        return {**feature, "noise": {**noise, "name": _noise_name(feature["name"], noise["law"], what)}}
+
+    return {**manifest, "features": [named(feature) for feature in manifest["features"]]}
 
 
-def _noise_name(feature: Mapping[str, Any], what: str) -> str | None:
-    words = feature["noise"]["law"]
+def _noise_name(feature: str, words: str, what: str) -> str | None:
     if words in (UNNAMED_NOISE, UNSTATED_NOISE):
         return None
     for name, law, _ in NOISE_DISTRIBUTIONS.each():
         if law is not None and law.words == words:
             return name
     raise InputError(
-        f"{what}: the noise of {feature['name']!r} is {words!r}, which is not known: update cbdp, or install the package that brings it"
+        f"{what}: the noise of {feature!r} is {words!r}, which is not known: update cbdp, or install the package that brings it"
     )
 
 
-def registry_fields_of_version_1(stated: Mapping[str, Any]) -> dict[str, Any]:
+def registry_fields_of_version_1(stated: Deployment) -> Deployment:
     """The same as versions up to 0.2 wrote it: a person's day, week or month was called like a person."""
     loss = stated["privacy_loss"]
-    name = USER_LEVEL if loss["privacy_unit"].startswith("User-") else loss["privacy_unit"]
+    name = USER_LEVEL if str(loss["privacy_unit"]).startswith("User-") else loss["privacy_unit"]
     return {**stated, "privacy_loss": {**loss, "privacy_unit": name}}
 
 
 # What the OpenDP registry of deployments asks for, as far as a release knows it; the curator adds names and dates
 
 
-def registry_fields(release: Release) -> dict[str, Any]:
+def registry_fields(release: Release) -> Deployment:
     """What the OpenDP deployments registry asks for, as far as a release knows it; the curator adds names and dates."""
     dimensions = " × ".join(release.features.universe.dimensions)
     return {
@@ -421,7 +413,7 @@ def registry_fields(release: Release) -> dict[str, Any]:
     }
 
 
-def _privacy_variant(release: Release, dimensions: str) -> dict[str, Any]:
+def _privacy_variant(release: Release, dimensions: str) -> dict[str, object]:
     claim = release.promise
     public = (
         "The universe, zones, modes and places are public inputs; all that depends on trips is protected."
@@ -444,7 +436,7 @@ def _variant_name(claim: PrivacyGuarantee) -> str | None:
     return "Pure DP" if claim.cost.delta == 0 else "Approximate DP"
 
 
-def _privacy_loss(release: Release) -> dict[str, Any]:
+def _privacy_loss(release: Release) -> dict[str, object]:
     claim, cost = release.promise, release.claim.cost
     epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
     rho = {} if cost.currency == "epsilon" else {"rho": float(cost.rho) if claim.holds else None}
@@ -463,7 +455,7 @@ def _unit_name(unit: Unit) -> str:
     return USER_LEVEL if unit.per == RELEASE else f"User-{unit.per}"
 
 
-def _implementation_fields(release: Release) -> dict[str, Any]:
+def _implementation_fields(release: Release) -> dict[str, object]:
     unit, name = release.claim.unit, release.mechanism
     return {
         "preprocessing_and_hyperparameter_tuning": f"At most {unit.max_trips} trips of each person{unit.period} are kept, at random."

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
@@ -26,6 +25,7 @@ from cbdp_features.tables import Elements, LabelledCounts, LabelledTable, TypeLa
 if TYPE_CHECKING:
     from cbdp.release.files import Saved
     from cbdp.release.filters import Where
+    from cbdp.release.manifest_model import FileJson, LedgerJson, Manifest
     from cbdp.release.plots import Plots
 
 
@@ -34,8 +34,8 @@ class Stored:
     """What a folder says beside the release itself: who wrote it, the ledger's head, and the hashes of its files."""
 
     software: Mapping[str, str]
-    ledger: Mapping[str, Any]
-    files: Mapping[str, Any]
+    ledger: LedgerJson
+    files: Mapping[str, FileJson]
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ class Release:
         return release_html(self)
 
     @property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """All that a reviewer needs to know: see manifest.schema.json. Hashes of files are there once it is saved."""
         from cbdp.release.layout import manifest_of
 
@@ -214,7 +214,7 @@ class Release:
         self,
         folder: str | Path,
         *,
-        ledger: Mapping[str, Any] | None = None,
+        ledger: Mapping[str, object] | None = None,
         extra: Mapping[str, str | bytes] | None = None,
         simulation: bool = False,
     ) -> Saved:
@@ -229,12 +229,12 @@ class Release:
         return save(self, folder, ledger=ledger, extra=extra or {}, simulation=simulation)
 
 
-def from_leaves(leaves: NDArray[Any]) -> tuple[Ints, Ints]:
+def from_leaves(leaves: Ints | Floats) -> tuple[Ints, Ints]:
     """Index and value of the non-zero counts among all, rounded to the nearest whole number of at least 0."""
     return rounded(np.arange(len(leaves), dtype=np.int64), leaves)
 
 
-def rounded(index: Ints, value: NDArray[Any]) -> tuple[Ints, Ints]:
+def rounded(index: Ints, value: Ints | Floats) -> tuple[Ints, Ints]:
     """Counts rounded to the nearest whole number, those above 0."""
     whole = np.maximum(np.rint(value), 0).astype(np.int64)
     here = np.flatnonzero(whole)

@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 import numpy as np
 
 from cbdp.errors import CbdpError, InputError
 from cbdp.estimation import ESTIMATORS
-from cbdp.parts import Parts, handed
+from cbdp.parts import handed
 from cbdp.privacy.accounting import (
     Composable,
     Cost,
@@ -26,7 +26,26 @@ from cbdp.privacy.accounting import (
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.privacy.unit import RELEASE, Person, PrivateQuantile, Trip, Unit
 from cbdp.rounding import ROUNDINGS
+from cbdp.untrusted import JSON
 from cbdp_solvers.solution import Certificate
+
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import (
+        CertificateJson,
+        CostJson,
+        Exact,
+        Manifest,
+        PersonUnit,
+        PrivacyJson,
+        PureComposition,
+        PureCost,
+        RecipeJson,
+        RhoComposition,
+        RhoCost,
+        SettingsJson,
+        StatedCost,
+        UnitJson,
+    )
 
 MAX_FRACTION = Fraction(
     10**30
@@ -54,13 +73,13 @@ class Recipe:
     """The mechanism by name and all its settings. Manifest, request, intervals and audit go by it."""
 
     mechanism: str
-    settings: Mapping[str, Any] = field(default_factory=dict)  # JSON
+    settings: Mapping[str, object] = field(default_factory=dict)  # JSON
     tables: Mapping[str, TableNoise] = field(
         default_factory=dict
     )  # of tables published as they were measured
 
-    def json(self) -> dict[str, Any]:
-        return {"mechanism": self.mechanism, "settings": dict(self.settings)}
+    def json(self) -> RecipeJson:
+        return {"mechanism": self.mechanism, "settings": cast("SettingsJson", dict(self.settings))}
 
     @property
     def estimator(self) -> str | None:
@@ -78,6 +97,10 @@ class Recipe:
         stated = self.settings.get("public")
         return stated if isinstance(stated, Mapping) else {}
 
+    def rule(self, name: str) -> str | Mapping[str, object] | None:
+        """A setting that is a name or goes by features, such as budget or weights, as the mechanism had it."""
+        return cast("str | Mapping[str, object] | None", setting_from_json(self.settings.get(name)))
+
     def _text(self, name: str) -> str | None:
         stated = self.settings.get(name)
         return stated if isinstance(stated, str) else None
@@ -86,7 +109,11 @@ class Recipe:
 # Numbers, units, costs and guarantees
 
 
-def exact_json(value: Fraction | float | None) -> dict[str, Any] | None:
+@overload
+def exact_json(value: None) -> None: ...
+@overload
+def exact_json(value: Fraction | float) -> Exact: ...
+def exact_json(value: Fraction | float | None) -> Exact | None:
     """A number as the fraction it is, and as a decimal near it. A float has no fraction that it was meant to be.
 
     >>> exact_json(Fraction(1, 5))
@@ -98,8 +125,12 @@ def exact_json(value: Fraction | float | None) -> dict[str, Any] | None:
     return {"exact": fraction, "decimal": float(value)}
 
 
-def exact_from(stated: Mapping[str, Any] | None) -> Any:
-    """The number that `exact_json` wrote.
+@overload
+def exact_from(stated: None) -> None: ...
+@overload
+def exact_from(stated: Exact) -> Fraction: ...
+def exact_from(stated: Exact | None) -> Fraction | None:
+    """The number that `exact_json` wrote; a float passes for a fraction where none is stated.
 
     >>> exact_from({"exact": "1/5", "decimal": 0.2})
     Fraction(1, 5)
@@ -107,7 +138,7 @@ def exact_from(stated: Mapping[str, Any] | None) -> Any:
     if stated is None:
         return None
     if stated["exact"] is None:
-        return stated["decimal"]
+        return cast("Fraction", stated["decimal"])
     try:
         value = Fraction(stated["exact"])
     except (ValueError, ZeroDivisionError):
@@ -117,42 +148,48 @@ def exact_from(stated: Mapping[str, Any] | None) -> Any:
     return value
 
 
-def unit_json(unit: Unit) -> dict[str, Any]:
+def unit_json(unit: Unit) -> UnitJson:
     """The unit of privacy, with the neighbouring relation in words."""
-    shared = {"sensitivity": unit.sensitivity, "words": str(unit)}
-    if isinstance(unit, Person):
-        place = "on" if unit.per == "day" else "in"
-        within, each = (
-            ("", "") if unit.per == RELEASE else (f" {place} one {unit.per}", f" {place} each {unit.per}")
-        )
-        apart = (
-            ""
-            if unit.apart is None
-            else f", and of those with the same {unit.apart} (and day, where days are counted) one"
-        )
-        words = {"max_trips": unit.max_trips, "within": within, "each": each, "apart": apart}
+    if not isinstance(unit, Person):
         return {
-            "kind": "person",
-            "column": unit.column,
-            "max_trips": unit.max_trips,
-            **({} if unit.per == RELEASE else {"per": unit.per}),
-            **({} if unit.apart is None else {"apart": unit.apart}),
-            **({} if unit.bought is None else {"bought": _quantile_json(unit.bought)}),
-            "neighbouring": NEIGHBOURING_RELATIONS["person"].format(**words),
-        } | shared
-    return {
-        "kind": "trip",
-        "neighbours": unit.neighbours,
-        "neighbouring": NEIGHBOURING_RELATIONS[unit.neighbours],
-    } | shared
+            "kind": "trip",
+            "neighbours": cast("Literal['add-remove', 'replace']", unit.neighbours),
+            "neighbouring": NEIGHBOURING_RELATIONS[unit.neighbours],
+            "sensitivity": unit.sensitivity,
+            "words": str(unit),
+        }
+    place = "on" if unit.per == "day" else "in"
+    within, each = (
+        ("", "") if unit.per == RELEASE else (f" {place} one {unit.per}", f" {place} each {unit.per}")
+    )
+    apart = (
+        ""
+        if unit.apart is None
+        else f", and of those with the same {unit.apart} (and day, where days are counted) one"
+    )
+    stated: PersonUnit = {
+        "kind": "person",
+        "column": unit.column,
+        "max_trips": unit.max_trips,
+        "neighbouring": NEIGHBOURING_RELATIONS["person"].format(
+            max_trips=unit.max_trips, within=within, each=each, apart=apart
+        ),
+        "sensitivity": unit.sensitivity,
+        "words": str(unit),
+    }
+    if unit.per != RELEASE:
+        stated["per"] = cast("Literal['day', 'week', 'month']", unit.per)
+    if unit.apart is not None:
+        stated["apart"] = unit.apart
+    if unit.bought is not None:
+        stated["bought"] = {
+            "quantile": exact_json(unit.bought.quantile),
+            "epsilon": exact_json(unit.bought.epsilon),
+        }
+    return stated
 
 
-def _quantile_json(bought: PrivateQuantile) -> dict[str, Any]:
-    """How max_trips was chosen; its ε is a charge of its own, beside that of the release."""
-    return {"quantile": exact_json(bought.quantile), "epsilon": exact_json(bought.epsilon)}
-
-
-def unit_from(stated: Mapping[str, Any]) -> Unit:
+def unit_from(stated: UnitJson) -> Unit:
     """The unit that a manifest states; what is not stated is the default."""
     if stated["kind"] == "trip":
         return Trip(stated["neighbours"])
@@ -165,48 +202,53 @@ def unit_from(stated: Mapping[str, Any]) -> Unit:
     )
 
 
-def cost_json(cost: Cost) -> dict[str, Any]:
+def cost_json(cost: Cost) -> CostJson:
     """What was spent, as the tree of compositions that proves it."""
     if isinstance(cost, EpsilonDeltaStatement):
-        price = {
+        return {
+            "composition": "stated",
+            "parts": [cost_json(cost.part)],
             "rho": exact_json(cost.rho),
             "epsilon": exact_json(cost.epsilon),
             "delta": exact_json(cost.delta),
         }
-        return {"composition": "stated", "parts": [cost_json(cost.part)]} | price
-    rho = cost.currency == "rho"
-    price = (
-        {"rho": exact_json(cost.rho)}
-        if rho
-        else {"epsilon": exact_json(cost.epsilon), "delta": exact_json(cost.delta)}
-    )
-    if isinstance(cost, DPCost | ZCDPCost):
-        return {"what": cost.what} | price
-    kind = "sequential" if isinstance(cost, Sequential) else "parallel"
-    return {"composition": kind, "of": cost.of, "parts": [cost_json(part) for part in cost.parts]} | price
+    if isinstance(cost, DPCost):
+        return {"what": cost.what, "epsilon": exact_json(cost.epsilon), "delta": exact_json(cost.delta)}
+    if isinstance(cost, ZCDPCost):
+        return {"what": cost.what, "rho": exact_json(cost.rho)}
+    kind: Literal["sequential", "parallel"] = "sequential" if isinstance(cost, Sequential) else "parallel"
+    parts = [cost_json(part) for part in cost.parts]
+    if cost.currency == "rho":
+        return {"composition": kind, "of": cost.of, "parts": parts, "rho": exact_json(cost.rho)}
+    epsilon, delta = exact_json(cost.epsilon), exact_json(cost.delta)
+    return {"composition": kind, "of": cost.of, "parts": parts, "epsilon": epsilon, "delta": delta}
 
 
-def cost_from(stated: Mapping[str, Any]) -> Cost:
+def cost_from(stated: CostJson) -> Cost:
     """The tree of compositions that a manifest states."""
     if "what" in stated:
         if "rho" in stated:
-            return ZCDPCost(stated["what"], exact_from(stated["rho"]))
-        return DPCost(stated["what"], exact_from(stated["epsilon"]), exact_from(stated["delta"]))
-    if stated["composition"] == "stated":
-        (part,) = stated["parts"]
-        return EpsilonDeltaStatement(_part_from(part), exact_from(stated["delta"]))
-    parts = tuple(map(_part_from, stated["parts"]))
-    return (Sequential if stated["composition"] == "sequential" else Parallel)(parts, stated["of"])
+            price = cast("RhoCost", stated)
+            return ZCDPCost(price["what"], exact_from(price["rho"]))
+        single = cast("PureCost", stated)
+        return DPCost(single["what"], exact_from(single["epsilon"]), exact_from(single["delta"]))
+    if cast("StatedCost", stated)["composition"] == "stated":
+        whole = cast("StatedCost", stated)
+        (part,) = whole["parts"]
+        return EpsilonDeltaStatement(_part_from(part), exact_from(whole["delta"]))
+    composed = cast("PureComposition | RhoComposition", stated)
+    parts = tuple(map(_part_from, composed["parts"]))
+    return (Sequential if composed["composition"] == "sequential" else Parallel)(parts, composed["of"])
 
 
-def _part_from(stated: Mapping[str, Any]) -> Composable:
+def _part_from(stated: CostJson) -> Composable:
     part = cost_from(stated)
     if isinstance(part, EpsilonDeltaStatement):
         raise InputError("an (ε, δ) is stated inside a composition: only the whole can be stated so")
     return part
 
 
-def guarantee_from(privacy: Mapping[str, Any]) -> PrivacyGuarantee:
+def guarantee_from(privacy: PrivacyJson) -> PrivacyGuarantee:
     """The privacy guarantee that a manifest states."""
     return PrivacyGuarantee(
         unit_from(privacy["unit"]), cost_from(privacy["spent"]), privacy["holds"], privacy["caveat"]
@@ -224,7 +266,7 @@ def simulated_guarantee(claim: PrivacyGuarantee) -> PrivacyGuarantee:
     )
 
 
-def certificate_from(stated: Mapping[str, Any]) -> Certificate:
+def certificate_from(stated: CertificateJson) -> Certificate:
     """The certificate that a manifest states."""
     return Certificate(**stated)
 
@@ -232,7 +274,7 @@ def certificate_from(stated: Mapping[str, Any]) -> Certificate:
 # Settings, and the names of parts among them
 
 
-def setting_to_json(value: Any) -> Any:
+def setting_to_json(value: object) -> JSON:
     """A setting as JSON: fractions as text, arrays by their size and hash, objects by their name."""
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -250,7 +292,7 @@ def setting_to_json(value: Any) -> Any:
     return str(getattr(value, "name", type(value).__name__))
 
 
-def setting_from_json(stated: Any) -> Any:
+def setting_from_json(stated: object) -> object:
     """The setting that `setting_to_json` wrote, as far as it can be had back: arrays are stated by their hash only."""
     if isinstance(stated, Mapping):
         if set(stated) == {"numbers", "sha256"}:
@@ -261,7 +303,7 @@ def setting_from_json(stated: Any) -> Any:
     return float(stated) if stated in ("inf", "-inf", "nan") else stated
 
 
-def check_installed_parts(manifest: Mapping[str, Any], what: str) -> None:
+def check_installed_parts(manifest: Manifest, what: str) -> None:
     """Refuse a manifest that names parts which are not installed: a stranger's folder never says which Python code is loaded.
 
     Noise, estimator and rounding are needed to read a release. Of mechanism, solver and budget, which only whoever makes it again needs,
@@ -275,18 +317,21 @@ def check_installed_parts(manifest: Mapping[str, Any], what: str) -> None:
         *(f["noise"]["name"] for f in manifest["features"] if f["noise"] is not None),
         settings.get("law"),
     ]
-    needed: list[tuple[Parts[Any], Any]] = [(NOISE_DISTRIBUTIONS, name) for name in noises]
-    needed += [(ESTIMATORS, settings.get("estimator")), (ROUNDINGS, settings.get("rounding"))]
-    for parts, name in needed:
+    needed = [
+        *((NOISE_DISTRIBUTIONS.installed, name) for name in noises),
+        (ESTIMATORS.installed, settings.get("estimator")),
+        (ROUNDINGS.installed, settings.get("rounding")),
+    ]
+    for installed, name in needed:
         if name is not None:
             _refuse_code(name, what)
             try:
-                parts.installed(name)
+                installed(name)
             except CbdpError as unknown:
                 raise InputError(f"{what}: {unknown}") from None
-    for name in (recipe["mechanism"], settings.get("solver"), settings.get("budget")):
-        if isinstance(name, str):
-            _refuse_code(name, what)
+    for part in (recipe["mechanism"], settings.get("solver"), settings.get("budget")):
+        if isinstance(part, str):
+            _refuse_code(part, what)
 
 
 def _refuse_code(name: str, what: str) -> None:

@@ -11,19 +11,21 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimation.continual import GlsUpdate
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.privacy.unit import Sensitivity
 from cbdp.release.serialization import exact_from, exact_json
+
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import RunningJson, RunningTableJson, SeriesJson
 
 FINAL, PRELIMINARY = "final", "preliminary"
 RUNNING_TOTALS = "running totals"  # what a ledger calls the stage of charges that pay no single release
@@ -48,8 +50,8 @@ class InSeries:
         if self.last < self.first:
             raise InputError(f"series: the last day, {self.last}, is before the first, {self.first}")
 
-    def json(self) -> dict[str, Any]:
-        return {
+    def json(self) -> SeriesJson:
+        stated = {
             "name": self.name,
             "version": self.version,
             "calendar": self.calendar,
@@ -57,22 +59,31 @@ class InSeries:
             "first": self.first.isoformat(),
             "last": self.last.isoformat(),
             "stage": self.stage,
-        } | {name: value for name, value in self._further().items() if value}
+        }
+        further = {"changes": list(self.changes), "renamed": dict(self.renamed), "days": self.days}
+        return cast("SeriesJson", {**stated, **{name: value for name, value in further.items() if value}})
 
-    def _further(self) -> dict[str, Any]:
-        return {"changes": list(self.changes), "renamed": dict(self.renamed), "days": self.days}
 
-
-def series_from(stated: Mapping[str, Any] | None) -> InSeries | None:
+def series_from(stated: SeriesJson | None) -> InSeries | None:
     """What a manifest states; None where the release is of no series."""
     if stated is None:
         return None
     try:
-        days = {name: dt.date.fromisoformat(stated[name]) for name in ("first", "last")}
+        first, last = (dt.date.fromisoformat(day) for day in (stated["first"], stated["last"]))
     except ValueError:
         raise InputError(f"series: {stated['first']!r} to {stated['last']!r} are not days") from None
-    renamed = tuple(stated.get("renamed", {}).items())
-    return InSeries(**{**stated, **days, "changes": tuple(stated.get("changes", ())), "renamed": renamed})
+    return InSeries(
+        stated["name"],
+        stated["version"],
+        stated["calendar"],
+        stated["period"],
+        first,
+        last,
+        stated["stage"],
+        tuple(stated.get("changes", ())),
+        tuple(stated.get("renamed", {}).items()),
+        stated.get("days", ""),
+    )
 
 
 # Running totals
@@ -91,7 +102,7 @@ def running_total_part(feature: str) -> str:
     return f"running totals of {feature}, all of their span"
 
 
-def sensitivity_of_span(stated: Mapping[str, Any], one: Sensitivity) -> Sensitivity:
+def sensitivity_of_span(stated: RunningJson, one: Sensitivity) -> Sensitivity:
     """The sensitivity of all sums of a span, as a manifest states it, for that of one period's table."""
     return STRATEGIES[stated["strategy"]](stated["periods"]).change(one)
 
@@ -106,13 +117,13 @@ class RunningTable:
     law: NoiseDistribution
     deviation: float  # of the noise of the total after this period
 
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def columns(self) -> dict[str, Ints | Floats]:
         """The columns of its file, beside those that name the counts."""
         sums = {f"sum {n}": row for n, row in enumerate(self.answers, 1)}
         return {**sums, REST_COLUMN: self.steered.rest, BEFORE_COLUMN: self.before}
 
-    def json(self, feature: str, file: str) -> dict[str, Any]:
-        return {
+    def json(self, feature: str, file: str) -> RunningTableJson:
+        stated = {
             "feature": feature,
             "file": file,
             "law": self.law.name,
@@ -123,6 +134,7 @@ class RunningTable:
             "variance": self.steered.variance,
             "deviation": self.deviation,
         }
+        return cast("RunningTableJson", stated)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +157,7 @@ class RunningPart:
         """What `finish` needs of it."""
         return {name: table.steered for name, table in self.tables.items()}
 
-    def json(self, files: Mapping[str, str]) -> dict[str, Any]:
+    def json(self, files: Mapping[str, str]) -> RunningJson:
         return {
             "meaning": RUNNING_TOTALS_MEANING,
             "first": self.first.isoformat(),
@@ -157,7 +169,7 @@ class RunningPart:
         }
 
 
-def read_running_totals(place: Path, stated: Mapping[str, Any] | None) -> RunningPart | None:
+def read_running_totals(place: Path, stated: RunningJson | None) -> RunningPart | None:
     """What a folder holds of running totals; None where its series keeps none."""
     if stated is None:
         return None
@@ -168,18 +180,21 @@ def read_running_totals(place: Path, stated: Mapping[str, Any] | None) -> Runnin
     )
 
 
-def _read_table(place: Path, stated: Mapping[str, Any]) -> RunningTable:
+def _read_table(place: Path, stated: RunningTableJson) -> RunningTable:
     from cbdp.release.universe_files import read_table
 
     rows = read_table(place / stated["file"])
     law = NOISE_DISTRIBUTIONS.installed(stated["law"])(exact_from(stated["scale"]))
     sums = [_column(rows, f"sum {n}") for n in range(1, stated["sums"] + 1)]
     answers = np.array(sums, dtype=np.int64).reshape(stated["sums"], rows.num_rows)
-    rest, amount = _column(rows, REST_COLUMN).astype(float), exact_from(stated[law.currency])
+    rest, amount = (
+        _column(rows, REST_COLUMN).astype(float),
+        exact_from(stated["rho"] if law.currency == "rho" else stated["epsilon"]),
+    )
     steered = GlsUpdate(stated["weight"], rest, stated["variance"], amount)
     before = _column(rows, BEFORE_COLUMN).astype(np.int64)
     return RunningTable(answers, before, steered, law, stated["deviation"])
 
 
-def _column(rows: pa.Table, name: str) -> NDArray[Any]:
+def _column(rows: pa.Table, name: str) -> Ints | Floats:
     return np.asarray(rows[name].combine_chunks().to_numpy(zero_copy_only=False))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 import numpy as np
@@ -21,6 +21,9 @@ from cbdp.errors import InputError
 from cbdp.features import Attribute, Dimension, Universe
 from cbdp.untrusted import read_parquet
 from cbdp_features.tables import codes_of_column, column, encoded, kind_of, labels_of, take_labels
+
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import AttributeJson, DimensionJson, LabelKind, UniverseJson, ZerosJson
 
 ROWS_PER_GROUP = 2**20  # of a row group, and of what is held in memory as a table at once
 MAX_FILE_NAME_CHARACTERS = 80  # characters of a name that a file name keeps
@@ -57,10 +60,12 @@ def chunks(rows: int) -> Iterator[slice]:
         yield slice(start, min(start + ROWS_PER_GROUP, rows))
 
 
-def universe_files(universe: Universe) -> tuple[dict[str, Any], list[FileTables]]:
+def universe_files(universe: Universe) -> tuple[UniverseJson, list[FileTables]]:
     """What the manifest says about a universe, and its files."""
     name, sheets = FileNames("universe", taken=["places"]), []
-    dimensions, attributes, zeros = [], [], []
+    dimensions: list[DimensionJson] = []
+    attributes: list[AttributeJson] = []
+    zeros: list[ZerosJson] = []
     for dim, dimension in universe.dimensions.items():
         path = name(dim)
         of_dimension = {n: a for n, a in universe.attributes.items() if a.of == (dim,) and n != dim}
@@ -70,7 +75,7 @@ def universe_files(universe: Universe) -> tuple[dict[str, Any], list[FileTables]
             {
                 "name": dim,
                 "size": len(dimension),
-                "labels": kind_of(dimension.values),
+                "labels": cast("LabelKind", kind_of(dimension.values)),
                 "edges": edges,
                 "file": path,
             }
@@ -90,7 +95,7 @@ def universe_files(universe: Universe) -> tuple[dict[str, Any], list[FileTables]
         zeros.append({"of": list(of), "file": path})
     order = list(universe.attributes)
     attributes.sort(key=lambda entry: order.index(entry["name"]))
-    described = {
+    described: UniverseJson = {
         "dimensions": dimensions,
         "attributes": attributes,
         "zeros": zeros,
@@ -100,11 +105,11 @@ def universe_files(universe: Universe) -> tuple[dict[str, Any], list[FileTables]
     return described, sheets
 
 
-def _attribute(attribute: Attribute, path: str, *, from_dimension: bool) -> dict[str, Any]:
+def _attribute(attribute: Attribute, path: str, *, from_dimension: bool) -> AttributeJson:
     return {
         "name": attribute.name,
         "of": list(attribute.of),
-        "labels": kind_of(attribute.labels),
+        "labels": cast("LabelKind", kind_of(attribute.labels)),
         "own": from_dimension,
         "file": path,
     }
@@ -138,7 +143,7 @@ def universe_hash(universe: Universe) -> str:
     """The SHA-256 of a universe's definition: the same for the same universe, whatever wrote its files."""
     digest = hashlib.sha256()
 
-    def add(*parts: Any) -> None:
+    def add(*parts: object) -> None:
         digest.update((encoded(parts) + "\n").encode("ascii"))
 
     for name, dim in universe.dimensions.items():
@@ -161,7 +166,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     return read_parquet(path, columns)
 
 
-def read_universe(folder: Path, described: Mapping[str, Any]) -> Universe:
+def read_universe(folder: Path, described: UniverseJson) -> Universe:
     """The universe that a manifest describes."""
     tables = {d["name"]: read_table(folder / d["file"]) for d in described["dimensions"]}
     dims: dict[str, Dimension] = {}
@@ -190,7 +195,7 @@ def read_universe(folder: Path, described: Mapping[str, Any]) -> Universe:
     return universe._copy(attributes=attributes, zeros=zeros)
 
 
-def _check_edges(described: Mapping[str, Any]) -> None:
+def _check_edges(described: DimensionJson) -> None:
     """Refuse ends of periods that are not those of so many periods, one after the other."""
     edges = described["edges"]
     if edges is not None and (len(edges) != described["size"] + 1 or any(b <= a for a, b in pairwise(edges))):
@@ -199,7 +204,7 @@ def _check_edges(described: Mapping[str, Any]) -> None:
         )
 
 
-def _read_attribute(described: Mapping[str, Any], values: pa.ChunkedArray, shape: Sequence[int]) -> Attribute:
+def _read_attribute(described: AttributeJson, values: pa.ChunkedArray, shape: Sequence[int]) -> Attribute:
     """An attribute from its label at every combination: labels in order, or as they first stand if they have none."""
     coded = values.combine_chunks().dictionary_encode()
     first = labels_of(coded.dictionary, described["labels"])
@@ -214,7 +219,7 @@ def _read_attribute(described: Mapping[str, Any], values: pa.ChunkedArray, shape
 
 
 def _read_zeros(
-    folder: Path, described: Mapping[str, Any], dimensions: Mapping[str, Dimension]
+    folder: Path, described: ZerosJson, dimensions: Mapping[str, Dimension]
 ) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
     of = tuple(described["of"])
     table = read_table(folder / described["file"])

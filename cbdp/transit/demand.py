@@ -18,7 +18,6 @@ from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimation import ESTIMATORS
 from cbdp.features import FeatureDag, Universe
-from cbdp.release.serialization import setting_from_json
 from cbdp.rounding import ROUNDINGS
 from cbdp.transit.city import City
 from cbdp.transit.modes import Itineraries, codes_of, period_edges
@@ -121,7 +120,7 @@ def fleet_counts(release: PublishedTrips) -> tuple[Ints, Ints]:
     few = ROUNDINGS.get("few")
     if recipe.rounding == few.name or not ESTIMATORS.installed(recipe.estimator).expects:
         return published
-    (index, value), budget = estimate.trips(), setting_from_json(recipe.settings.get("budget"))
+    (index, value), budget = estimate.trips(), recipe.rule("budget")
     return few.again(release.features, index, value, published, budget) or published
 
 

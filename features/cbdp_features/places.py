@@ -184,7 +184,7 @@ def table_rows(text: str, path: Path) -> list[Row]:
 def _geojson_points(path: Path) -> list[Mapping[str, Any]]:
     text = stops_text(path)
     try:
-        document = parse_json(text)
+        document: Any = parse_json(text)
         features = document["features"] if document["type"] == "FeatureCollection" else None
     except (InputError, TypeError, KeyError):
         features = None
@@ -209,7 +209,7 @@ def _stations(path: Path) -> list[Row]:
     """The stations of a GBFS station_information.json; none where the file is another. From version 3 on, names have languages."""
     text = stops_text(path)
     try:
-        listed = parse_json(text)["data"]["stations"]
+        document: Any = parse_json(text)
         return [
             {
                 "id": station["station_id"],
@@ -217,7 +217,7 @@ def _stations(path: Path) -> list[Row]:
                 "lat": station["lat"],
                 "lon": station["lon"],
             }
-            for station in listed
+            for station in document["data"]["stations"]
         ]
     except (InputError, TypeError, KeyError, IndexError):
         return []

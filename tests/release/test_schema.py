@@ -14,8 +14,9 @@ from released import MECHANISMS, city_features, jsonschema, made_by, release_of,
 
 import cbdp
 from cbdp.errors import InputError
+from cbdp.release import manifest_model
 from cbdp.release.files import load
-from cbdp.release.manifest import manifest_schema
+from cbdp.release.manifest import check_manifest, manifest_schema
 
 
 def _damages(manifest: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -67,6 +68,41 @@ def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> No
         load(saved.path)
     with pytest.raises(InputError, match="no folder"):
         load(tmp_path / "nowhere")
+
+
+def test_the_published_schema_follows_from_the_types() -> None:
+    """`manifest.schema.json` is what the types say (write it anew with `python -m cbdp.app.config_schema`)."""
+    assert manifest_model.schema() == manifest_schema()
+    jsonschema.Draft202012Validator.check_schema(manifest_schema())
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "place"),
+    [
+        (("privacy", "holds"), "yes", "privacy/holds"),
+        (("privacy", "epsilon"), None, "privacy"),
+        (("privacy", "epsilon", "decimal"), -1.0, "privacy/epsilon/decimal"),
+        (("features", 1, "noise", "scale", "exact"), "0/5", "features/1/noise/scale/exact"),
+        (("trips", "file"), "../../etc/passwd", "trips/file"),
+        (("trips", "total"), 2**63, "trips/total"),
+        (("trips", "total"), True, "trips/total"),
+        (("recipe", "settings", "epsilon"), 1, "recipe/settings"),
+        (("privacy", "spent", "composition"), "any", "privacy/spent/composition"),
+        (("stranger\n",), 1, r"stranger\\n"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(at: tuple[Any, ...], value: Any, place: str) -> None:
+    """Both the types and the published schema refuse it, and the message says where it stands."""
+    manifest = json.loads(json.dumps(release_of("constraint-based").manifest))
+    check_manifest(manifest, "it")
+    inner = manifest
+    for step in at[:-1]:
+        inner = inner[step]
+    inner[at[-1]] = value
+    with pytest.raises(InputError, match=rf"^it does not match its schema at {place}: \S"):
+        check_manifest(manifest, "it")
+    if value != 2**63:  # JSON Schema knows no largest number
+        assert not jsonschema.Draft202012Validator(manifest_schema()).is_valid(manifest)
 
 
 def _version_1(manifest: dict[str, Any]) -> dict[str, Any]:

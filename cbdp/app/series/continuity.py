@@ -172,10 +172,10 @@ def _check_person(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None
 
 def _person_of(folder: Path) -> str | None:
     try:
-        unit = (read_manifest(folder).get("privacy") or {}).get("unit") or {}
+        unit = read_manifest(folder)["privacy"]["unit"]
     except CbdpError:
         return None
-    return unit.get("column")
+    return unit["column"] if unit["kind"] == "person" else None
 
 
 def _check_version(plan: Plan, earlier: Sequence[Charge]) -> None:
