@@ -46,7 +46,7 @@ from cbdp_solvers.solution import Certificate
 if TYPE_CHECKING:
     from cbdp.release.manifest_model import (
         CertificateJson,
-        Deployment,
+        DeploymentJson,
         Description,
         EstimateJson,
         FeatureJson,
@@ -377,7 +377,7 @@ def _noise_name(feature: str, words: str, what: str) -> str | None:
     )
 
 
-def registry_fields_of_version_1(stated: Deployment) -> Deployment:
+def registry_fields_of_version_1(stated: DeploymentJson) -> DeploymentJson:
     """The same as versions up to 0.2 wrote it: a person's day, week or month was called like a person."""
     loss = stated["privacy_loss"]
     name = USER_LEVEL if str(loss["privacy_unit"]).startswith("User-") else loss["privacy_unit"]
@@ -387,7 +387,7 @@ def registry_fields_of_version_1(stated: Deployment) -> Deployment:
 # What the OpenDP registry of deployments asks for, as far as a release knows it; the curator adds names and dates
 
 
-def registry_fields(release: Release) -> Deployment:
+def registry_fields(release: Release) -> DeploymentJson:
     """What the OpenDP deployments registry asks for, as far as a release knows it; the curator adds names and dates."""
     dimensions = " × ".join(release.features.universe.dimensions)
     return {

@@ -71,7 +71,7 @@ Rows = Literal["all", "listed"]
 
 
 @closed
-class Exact(TypedDict):
+class ExactJson(TypedDict):
     """An exact number of at least 0, and a decimal near it; without the fraction, the decimal is the number."""
 
     exact: Annotated[str, Field(pattern=f"^{FRACTION}")] | None
@@ -166,8 +166,8 @@ class RunningTableJson(TypedDict):
     file: FilePath
     law: PartName
     scale: Scale
-    rho: NotRequired[Exact]
-    epsilon: NotRequired[Exact]
+    rho: NotRequired[ExactJson]
+    epsilon: NotRequired[ExactJson]
     sums: Annotated[int, Field(ge=0, le=64)]
     weight: float
     variance: Annotated[float, Field(gt=0)]
@@ -214,8 +214,8 @@ class TripUnit(TypedDict):
 class QuantileJson(TypedDict):
     """How max_trips was chosen; its ε is a charge of its own, beside that of the release."""
 
-    quantile: Exact
-    epsilon: Exact
+    quantile: ExactJson
+    epsilon: ExactJson
 
 
 @closed
@@ -241,8 +241,8 @@ class PureCost(TypedDict):
     """What one answer cost in ε and δ."""
 
     what: str
-    epsilon: Exact
-    delta: Exact
+    epsilon: ExactJson
+    delta: ExactJson
 
 
 @closed
@@ -250,7 +250,7 @@ class RhoCost(TypedDict):
     """What one answer cost in ρ."""
 
     what: str
-    rho: Exact
+    rho: ExactJson
 
 
 @closed
@@ -260,8 +260,8 @@ class PureComposition(TypedDict):
     composition: Literal["sequential", "parallel"]
     of: str
     parts: list[CostJson]
-    epsilon: Exact
-    delta: Exact
+    epsilon: ExactJson
+    delta: ExactJson
 
 
 @closed
@@ -271,7 +271,7 @@ class RhoComposition(TypedDict):
     composition: Literal["sequential", "parallel"]
     of: str
     parts: list[CostJson]
-    rho: Exact
+    rho: ExactJson
 
 
 @closed
@@ -280,9 +280,9 @@ class StatedCost(TypedDict):
 
     composition: Literal["stated"]
     parts: Annotated[list[CostJson], Field(min_length=1, max_length=1)]
-    rho: Exact
-    epsilon: Exact
-    delta: Exact
+    rho: ExactJson
+    epsilon: ExactJson
+    delta: ExactJson
 
 
 def _kind_of_cost(cost: object) -> str:
@@ -324,13 +324,13 @@ class PrivacyJson(TypedDict):
     caveat: str
     statement: str
     unit: UnitJson
-    epsilon: Exact | None
-    delta: Exact | None
+    epsilon: ExactJson | None
+    delta: ExactJson | None
     composition: Annotated[str, Field(description="The argument that adds up what was spent.")]
     spent: CostJson
     rho: NotRequired[
         Annotated[
-            Exact | None,
+            ExactJson | None,
             Field(
                 description="The ρ of zero-concentrated differential privacy, where the noise is paid for in it."
             ),
@@ -393,8 +393,8 @@ class FeatureJson(TypedDict):
     name: Name
     by: list[str]
     size: Annotated[int, Field(ge=1)]
-    epsilon: Exact | None
-    delta: Exact | None
+    epsilon: ExactJson | None
+    delta: ExactJson | None
     noise: NoiseJson | None
     published: Annotated[
         Literal["trips", "table"],
@@ -402,7 +402,7 @@ class FeatureJson(TypedDict):
     ]
     rows: Rows
     file: FilePath
-    rho: NotRequired[Exact | None]
+    rho: NotRequired[ExactJson | None]
 
 
 @closed
@@ -411,14 +411,14 @@ class MeasurementJson(TypedDict):
 
     feature: Name
     law: Annotated[PartName | None, Field(description="The name of the law of the noise.")]
-    epsilon: Exact | None
+    epsilon: ExactJson | None
     scale: Scale | None
     variance: Annotated[float, Field(gt=0)] | Literal["by element"] | None
     elements: Rows
     floors: FilePath | None
     rows: Rows
     file: FilePath
-    rho: NotRequired[Exact | None]
+    rho: NotRequired[ExactJson | None]
 
 
 @closed
@@ -620,7 +620,7 @@ class FileJson(TypedDict):
 
 
 @closed
-class Deployment(TypedDict):
+class DeploymentJson(TypedDict):
     """The fields of the OpenDP deployments registry that a release can fill in itself."""
 
     basic: dict[str, object]
@@ -751,7 +751,7 @@ class Description(TypedDict):
         Field(json_schema_extra={"required": [*PACKAGES]}),
     ]
     ledger: LedgerJson
-    deployment: Deployment
+    deployment: DeploymentJson
 
 
 @closed

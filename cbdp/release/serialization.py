@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cbdp.release.manifest_model import (
         CertificateJson,
         CostJson,
-        Exact,
+        ExactJson,
         Manifest,
         PersonUnit,
         PrivacyJson,
@@ -112,8 +112,8 @@ class Recipe:
 @overload
 def exact_json(value: None) -> None: ...
 @overload
-def exact_json(value: Fraction | float) -> Exact: ...
-def exact_json(value: Fraction | float | None) -> Exact | None:
+def exact_json(value: Fraction | float) -> ExactJson: ...
+def exact_json(value: Fraction | float | None) -> ExactJson | None:
     """A number as the fraction it is, and as a decimal near it. A float has no fraction that it was meant to be.
 
     >>> exact_json(Fraction(1, 5))
@@ -128,8 +128,8 @@ def exact_json(value: Fraction | float | None) -> Exact | None:
 @overload
 def exact_from(stated: None) -> None: ...
 @overload
-def exact_from(stated: Exact) -> Fraction: ...
-def exact_from(stated: Exact | None) -> Fraction | None:
+def exact_from(stated: ExactJson) -> Fraction: ...
+def exact_from(stated: ExactJson | None) -> Fraction | None:
     """The number that `exact_json` wrote; a float passes for a fraction where none is stated.
 
     >>> exact_from({"exact": "1/5", "decimal": 0.2})
