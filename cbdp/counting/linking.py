@@ -38,7 +38,7 @@ from cbdp.privacy.unit import RELEASE, Unit
 from cbdp_features.calendar import dates_or_none, day_dimension
 
 if TYPE_CHECKING:
-    from cbdp.counting.engines.duckdb_dialect import DuckDialect
+    from cbdp.counting.engines.duckdb import DuckDialect
 
 MICROSECONDS = 10**6
 SERVICE_TIME_PATTERN = "^ *([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))? *$"
@@ -144,7 +144,7 @@ class LinkedTaps(Preparation):
         return {**ends, self.time: raw[self.time], self.person: raw[self.person]}
 
     def query(self, say: DuckDialect, kinds: Sequence[ColumnKind], source: str) -> str:
-        from cbdp.counting.engines.duckdb_dialect import identifier
+        from cbdp.counting.engines.duckdb import identifier
 
         time, person = identifier(self.time), identifier(self.person)
         soon = f"<= {self.within * MICROSECONDS}"
@@ -175,7 +175,7 @@ class LinkedTaps(Preparation):
         return ", ".join([*listed, f"taps AS MATERIALIZED ({numbered})"])
 
     def _columns(self, say: DuckDialect, kinds: Sequence[ColumnKind]) -> str:
-        from cbdp.counting.engines.duckdb_dialect import literal
+        from cbdp.counting.engines.duckdb import literal
 
         person, time, place, action = (
             self.needs.index(c) for c in (self.person, self.time, self.place, self.action)
@@ -226,7 +226,7 @@ class DatedTimes(Preparation):
         return {**{c: raw[c] for c in self.others}, "time": pa.string()}
 
     def query(self, say: DuckDialect, kinds: Sequence[ColumnKind], source: str) -> str:
-        from cbdp.counting.engines.duckdb_dialect import identifier
+        from cbdp.counting.engines.duckdb import identifier
 
         day, time = self.needs.index(self.day), self.needs.index(self.time)
         clock = Clock(format=self.formats)

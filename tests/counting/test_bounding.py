@@ -14,7 +14,7 @@ from counting.making import AT, ORIGINS, UNIVERSE, as_dict, csv, duckdb_url, par
 from scipy import stats
 
 import cbdp
-from cbdp.counting.engines.duckdb_dialect import DuckDialect
+from cbdp.counting.engines.duckdb import DuckDialect
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
 

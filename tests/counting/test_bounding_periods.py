@@ -258,7 +258,7 @@ def test_turns_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         for name, size in [
             ("duckdb.BOUNDED_ROWS_PER_MB", 8000),
             ("duckdb.BOUNDED_ROWS_PER_MB", 1),
-            ("duckdb_dialect.MAX_ARG_MIN_VALUES", 1),
+            ("duckdb.MAX_ARG_MIN_VALUES", 1),
         ]:
             with monkeypatch.context() as patch:
                 patch.setenv("CBDP_MEMORY_MB", "500")
@@ -277,7 +277,7 @@ def test_a_broken_bound_is_found_before_anything_is_spent(
     monkeypatch.setattr(
         bounding, "_row_number", lambda of, order: real(f"{of}, flat" if of == windows else of, order)
     )
-    monkeypatch.setattr("cbdp.counting.engines.duckdb_dialect.MAX_ARG_MIN_VALUES", 1)
+    monkeypatch.setattr("cbdp.counting.engines.duckdb.MAX_ARG_MIN_VALUES", 1)
     universe = cbdp.Universe(stop=["A", "B"], time=HOURS)
     rows = [(stop, at(2, hour), "x") for stop in "AB" for hour in (8, 8.2, 9)]
     with pytest.raises(InvariantError):

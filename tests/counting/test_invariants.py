@@ -14,7 +14,7 @@ import cbdp
 from cbdp.counting.columns import ColumnKind, Schema
 from cbdp.counting.counts import InvariantError, check_invariants, ranked_counts
 from cbdp.counting.engines import CountFacts, sql
-from cbdp.counting.engines.duckdb_dialect import DuckDialect
+from cbdp.counting.engines.duckdb import DuckDialect
 from cbdp.counting.engines.sql import Step
 from cbdp.counting.plan import ContributionBound, CountingPlan
 from cbdp.counting.planner import make_plan

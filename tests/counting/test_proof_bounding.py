@@ -25,8 +25,7 @@ from cbdp.counting.bounding import ticket
 from cbdp.counting.clock import Clock
 from cbdp.counting.columns import Schema
 from cbdp.counting.engines import sql
-from cbdp.counting.engines.duckdb import connection
-from cbdp.counting.engines.duckdb_dialect import DuckDialect, StoredField
+from cbdp.counting.engines.duckdb import DuckDialect, StoredField, connection
 from cbdp.counting.linking import LinkedTaps, Prepared
 from cbdp.counting.plan import SATURATED_COUNT, ContributionBound, CountingPlan
 from cbdp.counting.planner import make_plan

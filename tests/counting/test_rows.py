@@ -19,8 +19,7 @@ import cbdp
 from cbdp.counting import csv_rows, inspect
 from cbdp.counting.clock import ISO_LOCAL, ISO_STAMP
 from cbdp.counting.csv_rows import ReadTotals, csv_batches, csv_header
-from cbdp.counting.engines.duckdb import connection
-from cbdp.counting.engines.duckdb_dialect import _parsed_micros
+from cbdp.counting.engines.duckdb import _parsed_micros, connection
 from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND
 from cbdp.errors import InputError
 

@@ -27,7 +27,7 @@ Another engine is one file that implements what is written here.
 6.  Errors after opening are turned into `InputError` without the engine's own text, which may quote private values (`raise … from None`).
 7.  Temporary tables and views have names nobody else has, and are dropped when the source closes, in any case.
 
-**SQL engines.** `cbdp.counting.engines.sql` writes the steps as SQL for a `Dialect`; DuckDB's dialect is `cbdp.counting.engines.duckdb_dialect`. An engine
+**SQL engines.** `cbdp.counting.engines.sql` writes the steps as SQL for a `Dialect`; DuckDB's dialect is `cbdp.counting.engines.duckdb`. An engine
 that speaks SQL states a dialect, registers the plan's public tables (`sql.lookup_tables(plan)`), and runs the queries (`sql.count_query`, `sql.weight_query`, …).
 """
 

@@ -46,6 +46,7 @@ class DialectTemplates:
     moment: str = "CAST({v} AS {text})"  # an instant; two of them alike only where they are one, whatever the session's zone
     number: str = "CAST({v} AS {text})"  # a number that is not whole; equal ones alike
     hex: str = "TO_HEX({b})"
+    hour: str = "CASE WHEN {v} BETWEEN 0 AND 23 THEN {v} * 3600 END"  # a whole number that is an hour, as the second at which it begins
     time: str = "(EXTRACT(HOUR FROM {v}) * 3600 + EXTRACT(MINUTE FROM {v}) * 60 + EXTRACT(SECOND FROM {v}))"
     # numbers
     double: str = "CAST({v} AS DOUBLE)"
@@ -193,7 +194,25 @@ TRINO_TEMPLATES = DialectTemplates(
     keyless="Trino writes every value that it is given into its query log",
 )
 
-DIALECTS = {
+DUCKDB_TEMPLATES = DialectTemplates(  # the rest is in the engine's own dialect
+    "duckdb",
+    zoned="epoch_us({v})",
+    naive="epoch_us({v})",
+    date="CAST({v} - DATE '1970-01-01' AS BIGINT)",
+    # named once: what stands twice is worked out for every row, whether a case needs it or not
+    hour=f"list_extract([{', '.join(str(3600 * h) for h in range(24))}], TRY_CAST({{v}} AS UTINYINT) + 1)",
+    time="(hour({v}) * 3600 + minute({v}) * 60 + second({v}))",
+    matches="regexp_full_match({t}, {p})",
+    group="regexp_extract({t}, {p}, {g})",
+    bytes="encode({v})",
+    hashed="sha256({b})",
+    real_text="TRY_CAST({v} AS DOUBLE)",
+    hex="hex({b})",
+    double="TRY_CAST({v} AS DOUBLE)",
+    div="({a} // {n})",
+)
+
+DIALECTS = {  # by Ibis' name of the back end
     words.name: words
     for words in (
         POSTGRES_TEMPLATES,
@@ -375,34 +394,67 @@ class TemplateDialect(Dialect):
     words: DialectTemplates
     forms: tuple[tuple[int, WrittenForm], ...]
 
+    def column(self, field: int) -> str:
+        """What stands for a field."""
+        return f"v{field}"
+
+    def bytes_of(self, field: int) -> str:
+        return self.words.bytes.format(v=self.column(field))
+
+    def text_of(self, field: int) -> str:
+        return self.column(field)
+
     def value(self, field: int, kind: ColumnKind, by: KeyKind) -> str:
         if by == "bytes":
-            return self.words.bytes.format(v=f"v{field}")
+            return self.bytes_of(field)
         if kind.name == TEXT:
-            return _of_text(self.words, f"v{field}", by)
+            return self.number_in_text(self.text_of(field), by)
         if by == "real":
-            return f"({self.words.double.format(v=f'v{field}')} + 0)"  # one zero
-        return _whole_value(self.words, f"v{field}", kind)
+            return f"({self.words.double.format(v=self.column(field))} + 0)"  # one zero
+        return self.whole(field, kind)
+
+    def number_in_text(self, text: str, by: KeyKind) -> str:
+        return _of_text(self.words, text, by)
+
+    def whole(self, field: int, kind: ColumnKind) -> str:
+        return _whole_value(self.words, self.column(field), kind)
 
     def instant(self, field: int, kind: ColumnKind, form: ClockForm) -> str:
         if form.gives == "epoch":
-            return _micros(self.value(field, kind, "whole"), form.per_second)
-        if form.written is not None:
-            return instant_micros(self._part(field, form.written), form.written, self.div)
-        return (self.words.naive if kind.zone is None else self.words.zoned).format(v=f"v{field}")
+            return microseconds(self.value(field, kind, "whole"), form.per_second)
+        return (
+            self.stamp(field, kind)
+            if form.written is None
+            else self.written_instant(field, kind, form.written)
+        )
 
-    def day(self, field: int, kind: ColumnKind, form: ClockForm) -> str:  # noqa: ARG002 - a date is a date
-        if form.written is not None:
-            return day_number(self._part(field, form.written), self.div)
-        return self.words.date.format(v=f"v{field}")
+    def stamp(self, field: int, kind: ColumnKind) -> str:
+        return (self.words.naive if kind.zone is None else self.words.zoned).format(v=self.column(field))
+
+    def written_instant(self, field: int, kind: ColumnKind, form: WrittenForm) -> str:  # noqa: ARG002 - its parts lie there
+        return instant_micros(self._part(field, form), form, self.div)
+
+    def day(self, field: int, kind: ColumnKind, form: ClockForm) -> str:
+        return self.date(field, kind) if form.written is None else self.written_day(field, kind, form.written)
+
+    def date(self, field: int, kind: ColumnKind) -> str:  # noqa: ARG002 - a date is a date
+        return self.words.date.format(v=self.column(field))
+
+    def written_day(self, field: int, kind: ColumnKind, form: WrittenForm) -> str:  # noqa: ARG002
+        return day_number(self._part(field, form), self.div)
 
     def second(self, field: int, kind: ColumnKind, form: ClockForm) -> str:
         if form.gives == "hour":
-            hour = self.value(field, kind, "whole")
-            return f"CASE WHEN {hour} BETWEEN 0 AND 23 THEN {hour} * 3600 END"
-        if form.written is not None:
-            return second_of_day(self._part(field, form.written), form.written)
-        return self.words.time.format(v=f"v{field}")
+            return self.words.hour.format(v=self.value(field, kind, "whole"))
+        return (
+            self.time(field, kind) if form.written is None else self.written_second(field, kind, form.written)
+        )
+
+    def time(self, field: int, kind: ColumnKind) -> str:  # noqa: ARG002 - a time is a time
+        return self.words.time.format(v=self.column(field))
+
+    def written_second(self, field: int, kind: ColumnKind, form: WrittenForm) -> str:  # noqa: ARG002
+        return second_of_day(self._part(field, form), form)
 
     def _part(self, field: int, form: WrittenForm) -> _TimeParts:
         return _TimeParts(self.forms.index((field, form)))
@@ -426,10 +478,14 @@ class TemplateDialect(Dialect):
         other = self.words.number.format(v=f"v{field}", text=self.words.text)
         return f"COALESCE({whole}, CASE WHEN {self.words.not_nan.format(v=f'v{field}')} THEN {other} END)"
 
-    def ticket(self, field: int, kind: ColumnKind, number: NumberedLookup) -> str:  # noqa: ARG002 - persons are bytes, whatever they were
+    def person_bytes(self, field: int, kind: ColumnKind) -> str:  # noqa: ARG002 - they are bytes, whatever they were
+        """The bytes of the column `person`."""
+        return "person"
+
+    def ticket(self, field: int, kind: ColumnKind, number: NumberedLookup) -> str:
         marked = " || ".join(f"'{mark}' || {self._shown(column)}" for mark, column in number)
         between = self.words.bytes.format(v=f"{marked} || ':'")
-        return self.words.hashed.format(b=f"word || {between} || person")
+        return self.words.hashed.format(b=f"word || {between} || {self.person_bytes(field, kind)}")
 
     def nobody_else(self, field: int, kind: ColumnKind) -> str:
         if kind.name == TEXT:
@@ -540,7 +596,7 @@ def _within(words: DialectTemplates, number: str) -> str:
     return f"CASE WHEN {number} >= -{words.beyond} AND {number} < {words.beyond} THEN CAST({number} AS BIGINT) END"
 
 
-def _micros(units: str, per_second: int) -> str:
-    """Whole units since 1970 as microseconds; far out of range, nothing."""
+def microseconds(units: str, per_second: int) -> str:
+    """Whole units since 1970, at most a million of them in a second, as microseconds; far out of range, nothing."""
     low, high = EARLIEST_MICROSECOND * per_second // 10**6, (LATEST_MICROSECOND + 1) * per_second // 10**6
     return f"CASE WHEN {units} BETWEEN {low} AND {high} THEN {units} * {10**6 // per_second} END"

@@ -28,14 +28,15 @@ from cbdp.counting.engines.duckdb import (
     DuckSource,
     Opened,
     Relation,
+    StoredField,
     connection,
+    identifier,
     open_stream,
     readable_errors,
     split_url,
 )
-from cbdp.counting.engines.duckdb_dialect import StoredField, identifier
 from cbdp.counting.engines.spark import open_frame
-from cbdp.counting.engines.sql_source import SqlSource, ordered_query, record_batch, unique_name
+from cbdp.counting.engines.sql_source import TemplateSource, ordered_query, record_batch, unique_name
 from cbdp.counting.plan import CountingPlan
 from cbdp.errors import InputError
 
@@ -302,7 +303,7 @@ def _check_version(connection: Any) -> None:
         raise InputError(f"the database's encoding is {encoding}: count in one whose encoding is UTF8")
 
 
-class PostgresSource(SqlSource):
+class PostgresSource(TemplateSource):
     """Trips that are open in PostgreSQL."""
 
     def __init__(self, connection: Any, text: str, schema: Schema) -> None:
@@ -391,7 +392,7 @@ def open_warehouse(
         source.close()
 
 
-class WarehouseSource(SqlSource):
+class WarehouseSource(TemplateSource):
     """Trips that are open in a database. What persons keep is asked for twice instead of being written into a table there."""
 
     def __init__(self, backend: Any, text: str, schema: Schema, words: DialectTemplates) -> None:

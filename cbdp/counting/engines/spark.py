@@ -24,7 +24,7 @@ from cbdp.counting.columns import Schema, check_distinct
 from cbdp.counting.engines import Engine
 from cbdp.counting.engines.dialects import SPARK_TEMPLATES
 from cbdp.counting.engines.duckdb import split_url
-from cbdp.counting.engines.sql_source import SqlSource, unique_name
+from cbdp.counting.engines.sql_source import TemplateSource, unique_name
 from cbdp.counting.plan import CountingPlan
 from cbdp.errors import InputError
 
@@ -220,7 +220,7 @@ def open_frame(frame: Any) -> AbstractContextManager[SparkSource]:
     return Spark().open(frame)
 
 
-class SparkSource(SqlSource):
+class SparkSource(TemplateSource):
     """Trips that are open in Spark."""
 
     def __init__(self, opened: OpenedFrame) -> None:
