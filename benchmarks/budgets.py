@@ -22,9 +22,8 @@ from benchmarks.tables import figure, markdown
 from cbdp.counting.counts import count
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.mechanisms import ConstraintBased
-from cbdp.privacy.budget import BUDGETS, AllocationProblem, DemandFacts, allocate, measured_features
-from cbdp.privacy.budget.allocation import MAX_TABLE_EPSILON
-from cbdp.privacy.budget.expected_error import expected_errors
+from cbdp.privacy.budget import BUDGETS, MAX_TABLE_EPSILON, AllocationProblem, allocate, measured_features
+from cbdp.privacy.expected_error import DemandFacts, expected_errors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -21,7 +21,7 @@ from cbdp.counting.counts import count
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.forecast.errors import expected_of, margins, model_of_mechanism
 from cbdp.mechanisms import ConstraintBased
-from cbdp.privacy.budget import DemandFacts
+from cbdp.privacy.expected_error import DemandFacts
 
 CONFIDENCE = 0.9
 

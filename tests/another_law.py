@@ -10,8 +10,7 @@ import numpy as np
 
 from cbdp.measuring.samplers import Sampler
 from cbdp.measuring.samplers.laplace import GeometricSampler
-from cbdp.privacy.noise import NoiseDistribution
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteLaplace, NoiseDistribution
 
 
 @dataclass(frozen=True)

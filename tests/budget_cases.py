@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
-from cbdp.privacy.budget import DemandFacts
+from cbdp.privacy.expected_error import DemandFacts
 
 STOPS = Dimension([f"S{n}" for n in range(12)], zone=[f"Z{n % 3}" for n in range(12)])
 UNIVERSE = Universe(origin=STOPS, destination=STOPS, time=range(6))

@@ -14,8 +14,7 @@ from benchmarks.inftda import ours
 from benchmarks.inftda.demand import Demand, Level, levels
 from benchmarks.inftda.rival import concentrated
 from cbdp.features import TOTAL
-from cbdp.privacy.budget import DemandFacts
-from cbdp.privacy.budget.expected_error import expected_errors
+from cbdp.privacy.expected_error import DemandFacts, expected_errors
 
 
 def ratios(places: Demand, epsilons: Sequence[str]) -> dict[str, dict[Level, float]]:

@@ -17,8 +17,8 @@ from benchmarks.inftda.demand import Demand, Level, levels
 from benchmarks.inftda.metrics import Published
 from cbdp.counting import Counts
 from cbdp.features import SINGLETON, TOTAL, Dimension
-from cbdp.privacy.budget import DemandFacts, measured_features
-from cbdp.privacy.budget.allocation import optimal_shares
+from cbdp.privacy.budget import measured_features, optimal_shares
+from cbdp.privacy.expected_error import DemandFacts
 
 UNIT = cbdp.Trip("replace")
 PAIRS = 2  # how much more single pairs weigh than a level: they are what is published in the end

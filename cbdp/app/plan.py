@@ -28,7 +28,8 @@ from cbdp.app.trips import (
 )
 from cbdp.config import Config, DataSection, TimeGrid
 from cbdp.config.sections import ZonesSection, budget_parts, mechanism_parts, noise_parts
-from cbdp.counting import Clock, Counts, Schema, planner
+from cbdp.counting import Clock, Counts, Schema
+from cbdp.counting import plan as counting_plan
 from cbdp.counting.plan import ServiceDays
 from cbdp.counting.reading import TripSource
 from cbdp.errors import CbdpError
@@ -296,11 +297,11 @@ def _dated(
     slot: Slot,
 ) -> Mapping[str, str]:
     """The columns with that of the day, which says in which period a trip is; checked by the schema."""
-    dated = {**columns, planner.DAY_KEY: trips.column(planner.DAY_KEY)}
-    if planner.DAY_KEY not in config.data.columns and trips.column("time") not in trips.source.kinds:
+    dated = {**columns, counting_plan.DAY_KEY: trips.column(counting_plan.DAY_KEY)}
+    if counting_plan.DAY_KEY not in config.data.columns and trips.column("time") not in trips.source.kinds:
         dated = dict(columns)  # nobody says where the day is: the plan of the count finds it, or says so
     with config.source.at("data", "columns"):
-        planner.make_plan(
+        counting_plan.make_plan(
             trips.source, universe, dated, unit, trips.clock, ServiceDays(slot.first, slot.last)
         )
     return dated

@@ -19,11 +19,12 @@ from cbdp.app.presets import PRESETS, PresetColumns
 from cbdp.app.presets import apply_preset as settled_by_preset
 from cbdp.config import Config, UnitSection
 from cbdp.config.sections import UNKNOWN_COLUMN, PrivateQuantileSection
-from cbdp.counting import Clock, Schema, columns, files, planner
+from cbdp.counting import Clock, Schema, columns, files
+from cbdp.counting import plan as counting_plan
 from cbdp.counting import schema_of as opened
 from cbdp.counting.columns import BOOLEAN, DATE, NULLS, REAL, STAMP, TEXT, TIME, UNREADABLE, WHOLE, kind_of
 from cbdp.counting.linking import LinkedTaps, Preparation, Prepared
-from cbdp.counting.planner import moves_days
+from cbdp.counting.plan import moves_days
 from cbdp.counting.reading import TripSource
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
@@ -177,7 +178,9 @@ def _columns(config: Config, stated: Mapping[str, str]) -> dict[str, str]:
 def check_names(config: Config, universe: Universe, trips: TripSchema) -> None:
     """Whether what is written in data.columns makes sense."""
     roles = [] if config.data.preset is None else list(PRESETS.get(config.data.preset).columns)
-    names = list(dict.fromkeys([*universe.dimensions, planner.PERSON_KEY, planner.COUNT_KEY, *roles]))
+    names = list(
+        dict.fromkeys([*universe.dimensions, counting_plan.PERSON_KEY, counting_plan.COUNT_KEY, *roles])
+    )
     for name, column in config.data.columns.items():
         if column == UNKNOWN_COLUMN:
             raise config.source.error(
@@ -202,8 +205,8 @@ def check_columns(config: Config, universe: Universe, trips: TripSchema) -> None
     for name, dimension in universe.dimensions.items():
         column = trips.column(name)
         with config.source.at(*_keys(config, name)):
-            planner.check_dimension(source, column, dimension, trips.clock)
-    for name in (planner.PERSON_KEY, planner.COUNT_KEY):
+            counting_plan.check_dimension(source, column, dimension, trips.clock)
+    for name in (counting_plan.PERSON_KEY, counting_plan.COUNT_KEY):
         if name in config.data.columns:
             with config.source.at("data", "columns", name):
                 columns.check_column(source, trips.column(name))
@@ -216,9 +219,9 @@ def columns_of(universe: Universe, trips: TripSchema, unit: Unit | None = None) 
     """What `cbdp.count` is told of the columns: the dimensions', the day's where persons are bounded by it, and the column of counts where there is one."""
     named = {name: trips.column(name) for name in universe.dimensions}
     if unit is not None and unit.per != RELEASE:
-        named.setdefault(planner.DAY_KEY, trips.column(planner.DAY_KEY))
-    counts = planner.weight_column(trips.columns, universe)
-    return named if counts is None else {**named, planner.COUNT_KEY: counts}
+        named.setdefault(counting_plan.DAY_KEY, trips.column(counting_plan.DAY_KEY))
+    counts = counting_plan.weight_column(trips.columns, universe)
+    return named if counts is None else {**named, counting_plan.COUNT_KEY: counts}
 
 
 def _keys(config: Config, name: str) -> tuple[str, ...]:
@@ -232,10 +235,10 @@ def _keys(config: Config, name: str) -> tuple[str, ...]:
 def unit_of(config: Config, trips: TripSchema, universe: Universe) -> Unit:
     """What is protected; a person's column must be there."""
     unit = _unit(config, trips, universe)
-    counts = planner.weight_column(trips.columns, universe)
+    counts = counting_plan.weight_column(trips.columns, universe)
     if counts is not None:
-        with config.source.at("data", "columns", planner.COUNT_KEY):
-            planner.check_weight(trips.source, counts, unit)
+        with config.source.at("data", "columns", counting_plan.COUNT_KEY):
+            counting_plan.check_weight(trips.source, counts, unit)
     return unit
 
 
@@ -247,7 +250,7 @@ def _unit(config: Config, trips: TripSchema, universe: Universe) -> Unit:
         return Trip(section.trip)
     assert section.person is not None
     with config.source.at("privacy", "unit", "person"):
-        column = planner.person_column(section.person, trips.columns, universe)
+        column = counting_plan.person_column(section.person, trips.columns, universe)
         columns.check_person(trips.source, column)
     purchase = requested_quantile(config)
     most = MAX_TRIPS_UNTIL_BOUGHT if purchase is not None else section.max_trips
@@ -256,7 +259,7 @@ def _unit(config: Config, trips: TripSchema, universe: Universe) -> Unit:
     for key in ("per", "apart"):
         if getattr(section, key) is not None:
             with config.source.at("privacy", "unit", key):
-                planner.check_unit(
+                counting_plan.check_unit(
                     trips.source, universe, columns_of(universe, trips, unit), unit, trips.clock, key
                 )
     return with_bought_max_trips(config, universe, columns_of(universe, trips, unit), trips.clock, unit)
@@ -456,12 +459,12 @@ def service_days(
 
     In a series (`pinned`), texts are read as dates or as times where these could be on different days.
     """
-    column = planner.dated_column(columns, universe)
+    column = counting_plan.dated_column(columns, universe)
     kind = kind_of(schema.kinds[column]) if schema is not None and column in schema.kinds else None
     form = "" if clock.format is None else f" ({clock.format})"
     name = "" if kind is None else ZONED if kind.zone else ZONELESS if kind.name == STAMP else kind.name
     if name == TEXT and pinned and moves_days(clock):
-        name = TEXT_TIMES if planner.is_timed(column, columns, universe) else TEXT_DATES
+        name = TEXT_TIMES if counting_plan.is_timed(column, columns, universe) else TEXT_DATES
     typed = None if kind is None else kind.zone
     return str(DayReading(f"{column!r}{form}", name, clock.timezone or typed or AS_WRITTEN, clock.day_starts))
 

@@ -3,7 +3,7 @@
 | modules | what they do |
 |---|---|
 | clock, columns | how values are read: public rules, the same for every engine |
-| planner, plan | what an engine is asked for, made of public things alone |
+| plan | what an engine is asked for, made of public things alone |
 | files, csv_rows, linking, engines/ | where trips lie, how taps are linked, and how an engine counts them there |
 | bounding | which trips of a person are kept |
 | counts | trips to exact counts: what must be true of each, trip types in order |

@@ -15,8 +15,7 @@ from cbdp.counting.bounding import draw_key
 from cbdp.counting.clock import Clock
 from cbdp.counting.engines import CountFacts, engine_for
 from cbdp.counting.linking import within_periods
-from cbdp.counting.plan import CountingPlan, ServiceDays, StructuralZeros
-from cbdp.counting.planner import make_plan, needed_columns
+from cbdp.counting.plan import CountingPlan, ServiceDays, StructuralZeros, make_plan, needed_columns
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
 from cbdp.privacy.entropy import Entropy, SystemEntropy

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cbdp.counting import planner
+from cbdp.counting import plan as counting_plan
 from cbdp.counting.clock import ISO_NAME
 from cbdp.counting.columns import STAMP, TEXT, kind_of
 from cbdp.counting.engines import MISSING, OUTSIDE, UNKNOWN, UNREAD
@@ -417,7 +417,7 @@ def unused_counts(reading: TripReading) -> str | None:
 
     With persons, rows are trips: counts name nobody.
     """
-    if planner.COUNT_KEY in reading.columns or isinstance(reading.unit, Person):
+    if counting_plan.COUNT_KEY in reading.columns or isinstance(reading.unit, Person):
         return None
     return next((n for n in reading.stated.count_columns if n not in reading.columns.values()), None)
 
@@ -458,13 +458,13 @@ def _tried(reading: TripReading, inspection: Inspection, column: str) -> Cause:
     cause = replace(read_as_trips(column), rows=inspection.read)
     guessed = {r: c for r, c in reading.stated.guessed.items() if r in reading.columns}
     for others in ({}, guessed):
-        columns = {**reading.columns, **others, planner.COUNT_KEY: column}
+        columns = {**reading.columns, **others, counting_plan.COUNT_KEY: column}
         try:
             tried = look(replace(reading, columns=columns, unit=Trip()))
         except InputError:
             continue
         if tried.counted:
-            written = {r: c for r, c in columns.items() if others or r == planner.COUNT_KEY}
+            written = {r: c for r, c in columns.items() if others or r == counting_plan.COUNT_KEY}
             outcome = f"{tried.counted:,} rows then stand for {tried.trips:,} trips"
             listed = ", ".join(f'{role} = "{name}"' for role, name in written.items())
             return replace(

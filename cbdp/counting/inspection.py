@@ -20,8 +20,16 @@ from cbdp.counting.counts import count, ranked_counts, trip_types_at
 from cbdp.counting.engines import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD, Source, Statuses, engine_for
 from cbdp.counting.engines.duckdb import readable_errors
 from cbdp.counting.linking import within_periods
-from cbdp.counting.plan import CountingPlan, Field, ServiceDays
-from cbdp.counting.planner import dated_column, day_column, make_plan, needed_columns, person_column
+from cbdp.counting.plan import (
+    CountingPlan,
+    Field,
+    ServiceDays,
+    dated_column,
+    day_column,
+    make_plan,
+    needed_columns,
+    person_column,
+)
 from cbdp.counting.recount import Recount, can_recount, recount
 from cbdp.features import Universe
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit, unit_of

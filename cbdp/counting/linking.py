@@ -29,18 +29,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.counting.clock import EPOCH_DATE, FIRST_DAY, LAST_DAY, Clock, zone_table
-from cbdp.counting.columns import ColumnKind
-from cbdp.counting.plan import ClockField, ClockForm, CountingPlan, Field, ServiceDays
-from cbdp.counting.planner import dated_column, days_by_period, moment_forms
+from cbdp.counting.columns import ColumnKind, check_names
+from cbdp.counting.engines import sql
+from cbdp.counting.engines.dialects import DUCKDB_TEMPLATES
+from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND
+from cbdp.counting.plan import (
+    ClockField,
+    ClockForm,
+    CountingPlan,
+    Field,
+    ServiceDays,
+    dated_column,
+    days_by_period,
+    moment_forms,
+)
 from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.privacy.unit import RELEASE, Unit
 from cbdp_features.calendar import dates_or_none, day_dimension
 
 if TYPE_CHECKING:
-    from cbdp.counting.engines.duckdb import DuckDialect
+    from cbdp.counting.engines.duckdb import DuckDialect, Opened, Relation
+
+literal, identifier = DUCKDB_TEMPLATES.literal, DUCKDB_TEMPLATES.identifier
 
 MICROSECONDS = 10**6
+PREPARED_TABLE = "prepared"  # what the table of prepared trips is called in DuckDB
 SERVICE_TIME_PATTERN = "^ *([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))? *$"
 
 
@@ -123,8 +137,6 @@ class LinkedTaps(Preparation):
 
         if self.periods is None:
             return {}
-        from cbdp.counting.engines import sql
-
         days, numbers = self.periods.numbers()
         zones = {_beside_name(name): table for name, table in sql.lookup_tables(self._clocked(kinds)).items()}
         return {_beside_name("period"): pa.table({"look": days, "period": numbers}), **zones}
@@ -144,8 +156,6 @@ class LinkedTaps(Preparation):
         return {**ends, self.time: raw[self.time], self.person: raw[self.person]}
 
     def query(self, say: DuckDialect, kinds: Sequence[ColumnKind], source: str) -> str:
-        from cbdp.counting.engines.duckdb import identifier
-
         time, person = identifier(self.time), identifier(self.person)
         soon = f"<= {self.within * MICROSECONDS}"
         window = "PARTITION BY who, period ORDER BY moment, enters, place_key"
@@ -166,8 +176,6 @@ class LinkedTaps(Preparation):
         rows = f"SELECT * FROM (SELECT {self._columns(say, kinds)} FROM {source}) WHERE enters OR leaves"
         if self.periods is None:
             return f"taps AS MATERIALIZED (SELECT *, 0 AS period FROM ({rows}))"
-        from cbdp.counting.engines import sql
-
         read = sql.Step("read_rows", f"SELECT *, moment AS m0_us FROM ({rows})")
         steps = [read, *sql.moment_steps(self._clocked(kinds), say, _beside_name)]
         numbered = f"SELECT t.*, p.period FROM {steps[-1].name} t LEFT JOIN {_beside_name('period')} p ON p.look = t.m0_day"
@@ -175,8 +183,6 @@ class LinkedTaps(Preparation):
         return ", ".join([*listed, f"taps AS MATERIALIZED ({numbered})"])
 
     def _columns(self, say: DuckDialect, kinds: Sequence[ColumnKind]) -> str:
-        from cbdp.counting.engines.duckdb import literal
-
         person, time, place, action = (
             self.needs.index(c) for c in (self.person, self.time, self.place, self.action)
         )
@@ -226,8 +232,6 @@ class DatedTimes(Preparation):
         return {**{c: raw[c] for c in self.others}, "time": pa.string()}
 
     def query(self, say: DuckDialect, kinds: Sequence[ColumnKind], source: str) -> str:
-        from cbdp.counting.engines.duckdb import identifier
-
         day, time = self.needs.index(self.day), self.needs.index(self.time)
         clock = Clock(format=self.formats)
         days = [
@@ -282,6 +286,66 @@ def _beside_name(name: str) -> str:
 
 def _in_calendar(instant: str) -> str:
     """An instant of our calendar, so that the time between two of them cannot overflow; else nothing."""
-    from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND
-
     return f"CASE WHEN {instant} BETWEEN {EARLIEST_MICROSECOND} AND {LATEST_MICROSECOND} THEN {instant} END"
+
+
+# In DuckDB: the raw rows are read once, into a table that is then counted like any other.
+
+
+def open_prepared(engine: Any, raw: Opened, by: Preparation) -> Opened:
+    """What a preparation makes of open trips. No row is read until the first of them is asked for."""
+    from cbdp.counting.engines.duckdb import Opened
+
+    check_names(list(raw.schema.kinds), by.needs, quoted=raw.schema.typed)
+    table = _PreparedTable(engine, raw, by)
+    schema = replace(raw.schema, kinds=by.kinds(raw.schema.kinds))
+    return Opened(schema, table.relation, None, table.rows, raw.changed, raw.damaged)
+
+
+@dataclass
+class _PreparedTable:
+    """The table of prepared trips, made when it is first asked for."""
+
+    engine: Any
+    raw: Opened
+    by: Preparation
+    filled: bool = False
+
+    def relation(self, columns: Sequence[str]) -> Relation:
+        from cbdp.counting.engines.duckdb import Relation, StoredField
+
+        self._make()
+        described = self.engine.sql(f"DESCRIBE {PREPARED_TABLE}").fetchall()
+        types = {row[0]: row[1] for row in described}
+        return Relation(PREPARED_TABLE, {c: StoredField(identifier(c), types[c]) for c in columns})
+
+    def rows(self) -> int:
+        self._make()
+        return int(self.engine.sql(f"SELECT count(*) FROM {PREPARED_TABLE}").fetchall()[0][0])
+
+    def _make(self) -> None:
+        """By DuckDB's own reader, and where that stops at a value, by the reader that takes columns as they are."""
+        import duckdb
+
+        if self.filled:
+            return
+        if self.raw.native is not None:
+            try:
+                self._fill(self.raw.native(self.by.needs))
+            except (duckdb.InvalidInputException, duckdb.ConversionException):
+                if self.raw.raw is None:
+                    raise
+        if not self.filled:
+            assert self.raw.raw is not None
+            self._fill(self.raw.raw(self.by.needs, ()))
+
+    def _fill(self, source: Relation) -> None:
+        from cbdp.counting.engines.duckdb import DuckDialect
+
+        say = DuckDialect(tuple(source.stored[c] for c in self.by.needs))
+        kinds = [self.raw.schema.kind(c) for c in self.by.needs]
+        for name, table in self.by.tables(kinds).items():
+            self.engine.register(name, table)
+        query = self.by.query(say, kinds, source.text)
+        self.engine.execute(f"CREATE OR REPLACE TEMP TABLE {PREPARED_TABLE} AS {query}")
+        self.filled = True

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cbdp.counting import planner
+from cbdp.counting import plan as counting_plan
 from cbdp.counting.columns import STAMP, kind_of
 from cbdp.counting.counts import Counts
 from cbdp.counting.diagnosis import (
@@ -100,11 +100,11 @@ class Plausibility:
     @cached_property
     def _dated_column(self) -> str | None:
         named = {**self.reading.columns}
-        stated = self.reading.stated.columns.get(planner.DAY_KEY)
+        stated = self.reading.stated.columns.get(counting_plan.DAY_KEY)
         if stated is not None and linked_taps(self.reading) is None:
-            named.setdefault(planner.DAY_KEY, stated)
+            named.setdefault(counting_plan.DAY_KEY, stated)
         try:
-            return planner.dated_column(named, self.reading.universe)
+            return counting_plan.dated_column(named, self.reading.universe)
         except InputError:
             return None
 
@@ -408,7 +408,7 @@ def shares_of(reading: TripReading, counts: Counts) -> tuple[Share, ...]:
         counts.rows.inside,
         ROWS_OF_LINKED_TAPS if linked else "row",
     )
-    if planner.weight_column(reading.columns, reading.universe) is None:
+    if counting_plan.weight_column(reading.columns, reading.universe) is None:
         return (seen,)
     inspection = look(reading)
     return Share(inspection.read, inspection.counted), Share(seen.read, seen.counted, reading.stated.noun.one)
@@ -519,7 +519,7 @@ def _read(reading: TripReading, inspection: Inspection) -> Iterator[str]:
         yield f"times are converted to {reading.clock.timezone}; those without an offset are taken for UTC"
     if (
         inspection.counted
-        and planner.DAY_KEY not in reading.universe.dimensions
+        and counting_plan.DAY_KEY not in reading.universe.dimensions
         and reading.stated.calendar is None
     ):
         yield "all days are added up; to tell them apart, state universe.days"

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from cbdp.counting import planner
+from cbdp.counting import plan as counting_plan
 from cbdp.counting.clock import EPOCH_UNITS_PER_SECOND, Clock, written_form
 from cbdp.counting.columns import REAL, TEXT, WHOLE, Schema, kind_of
 from cbdp.counting.inspection import REASONS, DroppedRows, Inspection, inspect, schema_of
@@ -142,7 +142,9 @@ def days_in(reading: TripReading, column: str) -> tuple[dt.date, dt.date] | None
     """The first and the last day of a column of dates, whether or not the count asks for days. Private."""
     week = Universe(day=list(WEEKDAYS))
     try:
-        inspection = inspect(reading.trips, week, columns={planner.DAY_KEY: column}, clock=reading.clock)
+        inspection = inspect(
+            reading.trips, week, columns={counting_plan.DAY_KEY: column}, clock=reading.clock
+        )
     except InputError:  # of a type that holds no dates
         return None
     return (
@@ -156,7 +158,7 @@ def dropped_as(inspection: Inspection, status: int) -> list[DroppedRows]:
 
 
 def counts_column(reading: TripReading) -> str | None:
-    return planner.weight_column(reading.columns, reading.universe)
+    return counting_plan.weight_column(reading.columns, reading.universe)
 
 
 # A likely mistake, and what to do about it.
@@ -299,7 +301,7 @@ def _letters(word: str) -> str:
 
 def date_lines(reading: TripReading, inspection: Inspection) -> Iterator[str]:
     """The first and the last day, or why they are not known."""
-    column = reading.stated.columns.get(planner.DAY_KEY)
+    column = reading.stated.columns.get(counting_plan.DAY_KEY)
     span = (
         (inspection.first, inspection.last)
         if inspection.first
@@ -309,7 +311,7 @@ def date_lines(reading: TripReading, inspection: Inspection) -> Iterator[str]:
     )
     if span is not None:
         yield f"from {span[0]} to {span[1]}"
-    elif column is not None and planner.DAY_KEY not in reading.universe.dimensions:
+    elif column is not None and counting_plan.DAY_KEY not in reading.universe.dimensions:
         yield _otherwise(reading, column)
     elif column is None and inspection.counted:
         times = reading.columns.get("time")

@@ -38,8 +38,7 @@ from cbdp.counting.clock import (
     written_form,
 )
 from cbdp.counting.columns import TEXT, kind_of
-from cbdp.counting.plan import ServiceDays
-from cbdp.counting.planner import is_timed
+from cbdp.counting.plan import ServiceDays, is_timed
 from cbdp.features import Dimension, Universe
 from cbdp.privacy.unit import RELEASE
 from cbdp_features.calendar import (

@@ -21,8 +21,7 @@ from cbdp.forecast.errors import (
 )
 from cbdp.forecast.plan import PlannedMechanism, PlannedRelease, Variant, seconds
 from cbdp.privacy.accounting import epsilon_of, readable_epsilon
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from cbdp.privacy.numbers import positive
 from cbdp.privacy.unit import RELEASE, Person, group_sensitivity
 from cbdp.text import aligned

@@ -15,8 +15,7 @@ from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.forecast.plan import ModelledMechanism, PlannedRelease, is_modelled
 from cbdp.parts import did_you_mean
-from cbdp.privacy.budget import DemandFacts
-from cbdp.privacy.budget.expected_error import ErrorModel, error_model
+from cbdp.privacy.expected_error import DemandFacts, ErrorModel, error_model
 from cbdp.privacy.numbers import Number, positive
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, Use, average_count, use_of
 from cbdp.report.text import at_most
@@ -155,7 +154,7 @@ def percent(part: float | None) -> str:
 
 # Published tables: how far an average count is off, as a range, and what that is good for
 #
-# The range goes by the model of expected errors (`cbdp.privacy.budget.expected_error`), on the safe side: the noise of a count once all tables agree, with no
+# The range goes by the model of expected errors (`cbdp.privacy.expected_error`), on the safe side: the noise of a count once all tables agree, with no
 # credit for shrinking, or what shrinking takes away from a count of this size, whichever is more. `python -m benchmarks planned` compares both with simulated
 # releases; the page of `cbdp plan` works out the same numbers in the browser.
 

@@ -16,10 +16,9 @@ from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.forecast.errors import EXAMPLE_COUNT, LEVELS, number, reach, what_of
 from cbdp.forecast.plan import ModelledMechanism, PlannedRelease, Variant, is_modelled, seconds, zoning
-from cbdp.privacy.budget import allocate
-from cbdp.privacy.budget import expected_error as model
-from cbdp.privacy.budget.allocation import MAX_TABLE_EPSILON, LeavesBudget
-from cbdp.privacy.budget.expected_error import UNMEASURED_PRECISION, design_strata
+from cbdp.privacy import expected_error as model
+from cbdp.privacy.budget import MAX_TABLE_EPSILON, LeavesBudget, allocate
+from cbdp.privacy.expected_error import UNMEASURED_PRECISION, design_strata
 from cbdp.privacy.unit import Person
 from cbdp.release.roles import counted_noun
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, USES

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 from cbdp.features import FeatureDag, Universe
 from cbdp.ledger import ChargeScope
 from cbdp.privacy.accounting import PrivacyGuarantee
-from cbdp.privacy.budget import DemandFacts
+from cbdp.privacy.expected_error import DemandFacts
 from cbdp.privacy.measurement import PlannedAnswer
 from cbdp.privacy.noise import NoiseDistribution, PrivacyMeasure
 from cbdp.privacy.unit import Sensitivity, Unit

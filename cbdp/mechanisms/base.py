@@ -29,12 +29,16 @@ from cbdp.privacy.accounting import (
     epsilon_of,
     rho_for,
 )
-from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy, SystemEntropy
+from cbdp.privacy.expected_error import DemandFacts
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
-from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution, PrivacyMeasure
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import (
+    NOISE_DISTRIBUTIONS,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    NoiseDistribution,
+    PrivacyMeasure,
+)
 from cbdp.privacy.numbers import Number, positive, probability
 from cbdp.privacy.unit import Sensitivity, Unit, UnitLike, feature_sensitivity, unit_of
 from cbdp.release import Release

@@ -36,13 +36,14 @@ from cbdp.privacy.budget import (
     AllocationProblem,
     Budget,
     BudgetLike,
-    DemandFacts,
+    OptimalBudget,
     allocate,
+    check_target,
+    max_table_share,
     measured_features,
 )
-from cbdp.privacy.budget.allocation import OptimalBudget, check_target, max_table_share
-from cbdp.privacy.budget.expected_error import expected_errors
 from cbdp.privacy.entropy import Entropy
+from cbdp.privacy.expected_error import DemandFacts, expected_errors
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.privacy.numbers import Number
 from cbdp.privacy.unit import Sensitivity

@@ -21,7 +21,7 @@ from cbdp.privacy.accounting import DPCost, PrivacyGuarantee, Sequential
 from cbdp.privacy.budget import BudgetLike, allocate
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteLaplace
 from cbdp.privacy.numbers import Number, positive, probability
 from cbdp.privacy.unit import Trip, UnitLike
 from cbdp.release import Release

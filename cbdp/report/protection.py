@@ -6,8 +6,7 @@ import math
 
 from cbdp.estimation.invariants import INVARIANTS_NOTE
 from cbdp.privacy.accounting import PrivacyGuarantee, epsilon_delta_curve, epsilon_of, readable_epsilon
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun, enumerated
 from cbdp.release.summary import amount_text, factor_text, left_out

@@ -14,7 +14,7 @@ from cbdp.datasets import ann_arbor
 from cbdp.forecast import expected_tables, explain
 from cbdp.forecast.errors import expected_of, facts_of, margins, model_of_mechanism
 from cbdp.mechanisms import ConstraintBased
-from cbdp.privacy.budget import DemandFacts
+from cbdp.privacy.expected_error import DemandFacts
 from cbdp.report.reliability import USES, Use, use_of
 from cbdp_features.presets import odmts
 

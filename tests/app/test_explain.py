@@ -11,8 +11,8 @@ from small_city import plan_of
 
 from cbdp import forecast
 from cbdp.errors import InputError
-from cbdp.privacy.budget import DemandFacts, allocate
-from cbdp.privacy.budget.expected_error import error_model, expected_errors
+from cbdp.privacy.budget import allocate
+from cbdp.privacy.expected_error import DemandFacts, error_model, expected_errors
 
 
 def _tail(scale: float, k: int) -> float:

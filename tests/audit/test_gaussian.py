@@ -18,7 +18,7 @@ from cbdp.audit import guarantee_check
 from cbdp.audit.findings import Finding
 from cbdp.audit.noise_sums import sum_distribution
 from cbdp.audit.own_release import open_own_release
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
+from cbdp.privacy.noise import DiscreteGaussian
 from cbdp.privacy.unit import Person
 
 FOUR = Person("card", 4, apart="time")

@@ -16,8 +16,7 @@ from cbdp.counting.counts import InvariantError, check_invariants, ranked_counts
 from cbdp.counting.engines import CountFacts, sql
 from cbdp.counting.engines.duckdb import DuckDialect
 from cbdp.counting.engines.sql import Step
-from cbdp.counting.plan import ContributionBound, CountingPlan
-from cbdp.counting.planner import make_plan
+from cbdp.counting.plan import ContributionBound, CountingPlan, make_plan
 
 STOPS = cbdp.Universe(stop=["A", "B"])
 ROWS = {"stop": ["A", "A", "B", "A"] * 10, "card": ["x", "x", "y", "z"] * 10, "n": [2] * 40}

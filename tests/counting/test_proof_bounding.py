@@ -27,8 +27,7 @@ from cbdp.counting.columns import Schema
 from cbdp.counting.engines import sql
 from cbdp.counting.engines.duckdb import DuckDialect, StoredField, connection
 from cbdp.counting.linking import LinkedTaps, Prepared
-from cbdp.counting.plan import SATURATED_COUNT, ContributionBound, CountingPlan
-from cbdp.counting.planner import make_plan
+from cbdp.counting.plan import SATURATED_COUNT, ContributionBound, CountingPlan, make_plan
 from cbdp.features import Feature, FeatureDag, Universe
 from cbdp.privacy.unit import PERIODS, Person, Sensitivity, Trip, Unit, feature_sensitivity, group_sensitivity
 from cbdp_features.contribution import contribution_structure

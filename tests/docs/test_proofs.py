@@ -25,7 +25,7 @@ LONGEST_PROOF = 700  # words: a page or less
 # What a guarantee rests on: every module here names a proof, or stands below with the reason why it needs none.
 RESTS_ON = (
     "cbdp/measuring",
-    "cbdp/privacy/noise",
+    "cbdp/privacy/noise.py",
     "cbdp/ledger",
     "cbdp/privacy/unit.py",
     "cbdp/privacy/accounting.py",
@@ -39,7 +39,7 @@ RESTS_ON = (
 )
 WITHOUT_PROOF = {
     "__init__.py": "names of a folder",
-    "cbdp/privacy/noise/convolution.py": "convolutions for estimates, right of the wall",
+    "cbdp/privacy/convolution.py": "convolutions for estimates, right of the wall",
     "cbdp/ledger/charges.py": "names whose ledger it is",
 }
 

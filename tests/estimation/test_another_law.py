@@ -17,10 +17,10 @@ from cbdp.estimation import projection
 from cbdp.estimation.posterior import expected_leaves, rate_model
 from cbdp.estimation.posterior.margins import generalized_normal, margins, measured_margin_sums
 from cbdp.features import SINGLETON
-from cbdp.privacy.budget import DemandFacts, allocate
-from cbdp.privacy.budget.expected_error import expected_errors
+from cbdp.privacy.budget import allocate
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.expected_error import DemandFacts, expected_errors
+from cbdp.privacy.noise import DiscreteLaplace
 
 LAW = "another_law:Twice"
 

@@ -11,8 +11,7 @@ from posterior_cases import NOISY, noised, poisson
 
 from cbdp.estimation.posterior import likelihood
 from cbdp.estimation.posterior.settings import TUNING
-from cbdp.privacy.noise import NoiseDistribution
-from cbdp.privacy.noise.laplace import DiscreteLaplace, RoundedLaplace
+from cbdp.privacy.noise import DiscreteLaplace, NoiseDistribution, RoundedLaplace
 
 LAWS = [DiscreteLaplace, RoundedLaplace, Twice]
 

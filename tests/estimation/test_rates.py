@@ -13,7 +13,7 @@ from cbdp.estimation.posterior import likelihood, rate_model
 from cbdp.estimation.posterior.margins import margins
 from cbdp.estimation.posterior.rate_model import fold_of_types
 from cbdp.features import SINGLETON
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteLaplace
 
 
 class Played:

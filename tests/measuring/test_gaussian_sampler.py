@@ -16,8 +16,7 @@ from cbdp.measuring.inverse_cdf import InverseCdfTable
 from cbdp.measuring.samplers import gaussian, sampler_of
 from cbdp.measuring.samplers.gaussian import GaussianPieces, GaussianSampler, GaussianTable
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise import noise_distribution
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
+from cbdp.privacy.noise import DiscreteGaussian, noise_distribution
 
 
 def sampler(scale, **options):

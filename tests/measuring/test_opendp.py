@@ -14,7 +14,7 @@ import cbdp
 from cbdp.errors import InputError
 from cbdp.measuring import dense
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteLaplace
 
 
 @pytest.mark.slow

@@ -27,9 +27,13 @@ from cbdp.measuring.samplers.gaussian import GaussianSampler, GaussianTable
 from cbdp.measuring.samplers.laplace import GeometricSampler, RoundedSampler, _two_sided_sampler
 from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise import NoiseDistribution
-from cbdp.privacy.noise.gaussian import DiscreteGaussian, scale_rounded_up
-from cbdp.privacy.noise.laplace import DiscreteLaplace, RoundedLaplace
+from cbdp.privacy.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    NoiseDistribution,
+    RoundedLaplace,
+    scale_rounded_up,
+)
 from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, PrivateQuantile, Sensitivity
 
 BY_CHANCE = 1e-9  # a sound sampler fails a statistical check less often

@@ -14,8 +14,7 @@ from cbdp.errors import InputError
 from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.samplers.laplace import RoundedSampler
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise import noise_distribution
-from cbdp.privacy.noise.laplace import DiscreteLaplace, RoundedLaplace
+from cbdp.privacy.noise import DiscreteLaplace, RoundedLaplace, noise_distribution
 
 
 @pytest.mark.slow

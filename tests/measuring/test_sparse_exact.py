@@ -30,7 +30,7 @@ from cbdp.measuring import sparse
 from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.mechanisms import Laplace, laplace
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteLaplace
 
 ONE_CELL = FeatureDag(Universe(stop=["A", "B"]), [])
 TWO_CELLS = FeatureDag(

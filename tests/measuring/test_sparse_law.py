@@ -29,8 +29,7 @@ from sparse_twin import (
 
 from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise import NoiseDistribution
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
+from cbdp.privacy.noise import DiscreteGaussian, NoiseDistribution
 
 BOTH = pytest.mark.parametrize("law", [LAW.law, DiscreteGaussian(Fraction(13, 5))], ids=lambda law: law.name)
 

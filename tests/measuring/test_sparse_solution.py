@@ -37,7 +37,7 @@ from cbdp import FeatureDag, Measurement, Universe, post_process
 from cbdp.estimation import projection
 from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteLaplace
 
 
 def thorough(examples: int) -> Any:

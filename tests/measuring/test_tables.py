@@ -12,7 +12,7 @@ from cbdp.measuring import inverse_cdf
 from cbdp.measuring.inverse_cdf import Thresholds, powers_of_exp
 from cbdp.measuring.samplers.laplace import _two_sided_sampler
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteLaplace
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism, of
 from cbdp.privacy.accounting import delta_of, epsilon_of, rho_for
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
+from cbdp.privacy.noise import DiscreteGaussian
 from cbdp.privacy.unit import Person
 
 STOPS = cbdp.Dimension([f"s{i}" for i in range(8)], zone=[f"z{i % 2}" for i in range(8)])

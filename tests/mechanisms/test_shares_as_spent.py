@@ -12,8 +12,7 @@ from budget_cases import DAG, UNIVERSE
 import cbdp
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import of
-from cbdp.privacy.budget import AllocationProblem
-from cbdp.privacy.budget.allocation import BalancedBudget
+from cbdp.privacy.budget import AllocationProblem, BalancedBudget
 
 TRUTH = np.random.default_rng(3).poisson(4.0, UNIVERSE.size)
 

@@ -147,7 +147,7 @@ MECHANISM = Added(MECHANISMS, "even", """
     from cbdp.mechanisms import Mechanism
     from cbdp.parts import setting
     from cbdp.privacy.accounting import DPCost, PrivacyGuarantee
-    from cbdp.privacy.noise.laplace import DiscreteLaplace
+    from cbdp.privacy.noise import DiscreteLaplace
     from cbdp.privacy.measurement import PlannedAnswer
     from cbdp.rounding import ROUNDINGS
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cbdp.errors import InputError
 from cbdp.privacy.accounting import delta_of, epsilon_delta_curve, epsilon_of, pure_to_rho, rho_for
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
+from cbdp.privacy.noise import DiscreteGaussian
 from cbdp.privacy.unit import Sensitivity
 
 RHOS = [1e-6, 0.001, 0.015, 0.1, 0.5, 2.0, 17.5]

@@ -9,10 +9,10 @@ import pytest
 from budget_cases import DAG, LEVELS, STATED, UNIVERSE, dense_variance
 
 import cbdp
-from cbdp.privacy.budget import DemandFacts, allocate
-from cbdp.privacy.budget.expected_error import error_model, expected_errors
+from cbdp.privacy.budget import allocate
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.expected_error import DemandFacts, error_model, expected_errors
+from cbdp.privacy.noise import DiscreteLaplace
 
 
 def test_errors_without_trips_are_those_of_least_squares() -> None:

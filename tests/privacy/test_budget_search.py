@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbdp.privacy.budget.allocation import lexicographic_minimax
+from cbdp.privacy.budget import lexicographic_minimax
 
 WEIGHTS = st.lists(st.floats(0.1, 10), min_size=1, max_size=4)
 

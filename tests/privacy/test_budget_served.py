@@ -12,9 +12,15 @@ from scipy.optimize import minimize
 
 import cbdp
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts, periods
-from cbdp.privacy.budget import BUDGETS, AllocationProblem, DemandFacts, allocate, measured_features
-from cbdp.privacy.budget.allocation import optimal_shares, specialist_ratios
-from cbdp.privacy.budget.expected_error import expected_errors
+from cbdp.privacy.budget import (
+    BUDGETS,
+    AllocationProblem,
+    allocate,
+    measured_features,
+    optimal_shares,
+    specialist_ratios,
+)
+from cbdp.privacy.expected_error import DemandFacts, expected_errors
 
 STOPS = Dimension(range(8), zone=[n % 2 for n in range(8)])
 CITY = odmts(

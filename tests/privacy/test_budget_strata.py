@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
-from cbdp.privacy.budget.expected_error import design_strata
+from cbdp.privacy.expected_error import design_strata
 
 STOPS = Dimension(
     [f"S{n}" for n in range(12)],

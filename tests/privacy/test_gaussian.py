@@ -13,8 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbdp.privacy.noise import NoiseDistribution, distribution_by_variance, noise_distribution
-from cbdp.privacy.noise.gaussian import DiscreteGaussian, scale_rounded_up
+from cbdp.privacy.noise import (
+    DiscreteGaussian,
+    NoiseDistribution,
+    distribution_by_variance,
+    noise_distribution,
+    scale_rounded_up,
+)
 from cbdp.privacy.numbers import exact_number
 from cbdp.privacy.unit import Sensitivity
 

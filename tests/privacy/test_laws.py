@@ -18,11 +18,13 @@ from scipy.special import logsumexp
 from cbdp.errors import InputError
 from cbdp.privacy.noise import (
     NOISE_DISTRIBUTIONS,
+    ContinuousLaplace,
+    DiscreteLaplace,
     NoiseDistribution,
+    RoundedLaplace,
     distribution_by_variance,
     noise_distribution,
 )
-from cbdp.privacy.noise.laplace import ContinuousLaplace, DiscreteLaplace, RoundedLaplace
 from cbdp.privacy.unit import Sensitivity
 
 EXACT = decimal.Context(prec=400, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)

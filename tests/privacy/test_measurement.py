@@ -8,7 +8,7 @@ import pytest
 from cbdp import Measurement
 from cbdp.errors import InputError
 from cbdp.privacy.measurement import PublishedThresholdedAnswer, tables_and_leaves
-from cbdp.privacy.noise.laplace import DiscreteLaplace, RoundedLaplace
+from cbdp.privacy.noise import DiscreteLaplace, RoundedLaplace
 
 ABOVE = Measurement("singleton", [5, 9], scale=2, elements=np.array([1, 4]), floor=np.array([3, 7]))
 TABLE = Measurement("time", [1, 2], scale=1, law="rounded")

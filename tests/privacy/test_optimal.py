@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.privacy.budget import DemandFacts, allocate
-from cbdp.privacy.budget.allocation import optimal_shares
-from cbdp.privacy.budget.expected_error import error_model, expected_errors
+from cbdp.privacy.budget import allocate, optimal_shares
+from cbdp.privacy.expected_error import DemandFacts, error_model, expected_errors
 
 WEIGHT = st.fractions(Fraction(1, 20), 20, max_denominator=20)
 TARGETS = st.dictionaries(st.sampled_from(LEVELS), WEIGHT, min_size=1)

@@ -26,9 +26,7 @@ from cbdp.privacy.accounting import (
 )
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise import noise_distribution
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
-from cbdp.privacy.noise.laplace import DiscreteLaplace
+from cbdp.privacy.noise import DiscreteGaussian, DiscreteLaplace, noise_distribution
 from cbdp.privacy.unit import (
     MAX_TRIPS_CANDIDATES,
     Person,

@@ -11,7 +11,7 @@ from reported import Page
 import cbdp
 from cbdp.estimation.intervals import Interval
 from cbdp.forecast.errors import expected_of
-from cbdp.privacy.budget import DemandFacts
+from cbdp.privacy.expected_error import DemandFacts
 from cbdp.release.views import published_view
 from cbdp.report import build, reliability
 from cbdp.report.reliability import USES, Reliability, advice, average_count, reliability_of, reliability_text

@@ -20,7 +20,8 @@ import numpy as np
 
 from cbdp.app.trips import AS_WRITTEN, DayReading, alike, read_as, schema_of, service_days, source_hash
 from cbdp.config import Config, read
-from cbdp.counting import Counts, count, planner
+from cbdp.counting import Counts, count
+from cbdp.counting import plan as counting_plan
 from cbdp.counting.columns import NULLS
 from cbdp.counting.files import are_files
 from cbdp.counting.linking import Prepared
@@ -278,7 +279,7 @@ def rows_of(reading: TripReading, slots: Sequence[Slot]) -> dict[Slot, int]:
     if not slots:
         return {}
     first, last = min(slot.first for slot in slots), max(slot.last for slot in slots)
-    column = planner.dated_column(reading.columns, reading.universe)
+    column = counting_plan.dated_column(reading.columns, reading.universe)
     days = Universe(day=calendar.days(first, last))
     rows = count(reading.trips, days, columns={"day": column}, clock=reading.clock).dense()
     return {slot: int(rows[(slot.first - first).days : (slot.last - first).days + 1].sum()) for slot in slots}

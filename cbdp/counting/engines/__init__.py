@@ -5,7 +5,7 @@ Another engine is one file that implements what is written here.
 **How a count runs.** `cbdp.count(trips, …)` asks the engines of the table in `cbdp.counting.engines` which of them `opens` the trips, and then:
 
     with engine.open(trips, needed) as source:              # schema only: no row is read, mistakes are found here
-        plan = make_plan(source.schema, universe, …)         # cbdp.counting.planner: public, checked, the same for all engines
+        plan = make_plan(source.schema, universe, …)         # cbdp.counting.plan: public, checked, the same for all engines
         for flat, n in source.count(plan, key): …            # the rows are read, where they lie; only (flat, n) comes back
         facts = source.facts(plan)                           # by other code than the count; cbdp.counting.counts judges them
 

@@ -12,7 +12,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -26,7 +26,7 @@ from cbdp.counting.engines.dialects import DUCKDB_TEMPLATES, DialectTemplates, T
 from cbdp.counting.engines.sql import EARLIEST_MICROSECOND, LATEST_MICROSECOND, Dialect, Step
 from cbdp.counting.engines.sql_source import Answer, SqlSource, ordered_query
 from cbdp.counting.files import are_files, spill_folder
-from cbdp.counting.linking import Preparation, Prepared
+from cbdp.counting.linking import Prepared, open_prepared
 from cbdp.counting.plan import ContributionBound, CountingPlan, KeyKind
 from cbdp.errors import InputError
 from cbdp.machine import SETTING, engine_memory_mb
@@ -37,65 +37,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 literal, identifier = DUCKDB_TEMPLATES.literal, DUCKDB_TEMPLATES.identifier
-
-# Preparations: the raw rows are read once, into a table that is then counted like any other.
-
-PREPARED_TABLE = "prepared"
-
-
-def open_prepared(engine: Any, raw: Opened, by: Preparation) -> Opened:
-    """What a preparation makes of open trips. No row is read until the first of them is asked for."""
-    check_names(list(raw.schema.kinds), by.needs, quoted=raw.schema.typed)
-    table = _PreparedTable(engine, raw, by)
-    schema = replace(raw.schema, kinds=by.kinds(raw.schema.kinds))
-    return Opened(schema, table.relation, None, table.rows, raw.changed, raw.damaged)
-
-
-@dataclass
-class _PreparedTable:
-    """The table of prepared trips, made when it is first asked for."""
-
-    engine: Any
-    raw: Opened
-    by: Preparation
-    filled: bool = field(default=False)
-
-    def relation(self, columns: Sequence[str]) -> Relation:
-
-        self._make()
-        described = self.engine.sql(f"DESCRIBE {PREPARED_TABLE}").fetchall()
-        types = {row[0]: row[1] for row in described}
-        return Relation(PREPARED_TABLE, {c: StoredField(identifier(c), types[c]) for c in columns})
-
-    def rows(self) -> int:
-        self._make()
-        return int(self.engine.sql(f"SELECT count(*) FROM {PREPARED_TABLE}").fetchall()[0][0])
-
-    def _make(self) -> None:
-        """By DuckDB's own reader, and where that stops at a value, by the reader that takes columns as they are."""
-        import duckdb
-
-        if self.filled:
-            return
-        if self.raw.native is not None:
-            try:
-                self._fill(self.raw.native(self.by.needs))
-            except (duckdb.InvalidInputException, duckdb.ConversionException):
-                if self.raw.raw is None:
-                    raise
-        if not self.filled:
-            assert self.raw.raw is not None
-            self._fill(self.raw.raw(self.by.needs, ()))
-
-    def _fill(self, source: Relation) -> None:
-        say = DuckDialect(tuple(source.stored[c] for c in self.by.needs))
-        kinds = [self.raw.schema.kind(c) for c in self.by.needs]
-        for name, table in self.by.tables(kinds).items():
-            self.engine.register(name, table)
-        query = self.by.query(say, kinds, source.text)
-        self.engine.execute(f"CREATE OR REPLACE TEMP TABLE {PREPARED_TABLE} AS {query}")
-        self.filled = True
-
 
 # What DuckDB opens: files, its own databases, and tables in memory. Opening looks at schemas, headers and footers alone.
 

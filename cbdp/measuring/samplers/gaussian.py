@@ -46,7 +46,7 @@ from cbdp.measuring.inverse_cdf import (
 from cbdp.measuring.samplers import Sampler, checked_band, checked_bound, checked_size, hit_positions
 from cbdp.measuring.samplers.laplace import CERTIFIED_TABLES, GAP_RADIX, check_sampler
 from cbdp.privacy.entropy import Entropy, SystemEntropy
-from cbdp.privacy.noise.gaussian import DiscreteGaussian
+from cbdp.privacy.noise import DiscreteGaussian
 
 # Certified pieces of a bell: weights exp(−z²·rate) of whole numbers, their shares as thresholds, and their sums
 #

@@ -42,7 +42,7 @@ from cbdp.measuring.inverse_cdf import (
 )
 from cbdp.measuring.samplers import Sampler, checked_band, checked_bound, checked_size, hit_positions
 from cbdp.privacy.entropy import Entropy, SystemEntropy
-from cbdp.privacy.noise.laplace import DiscreteLaplace, RoundedLaplace
+from cbdp.privacy.noise import DiscreteLaplace, RoundedLaplace
 from cbdp.privacy.numbers import exact_fraction
 
 CERTIFIED_TABLES = "exact draws from tables of certified thresholds; bands too, for floors that are lowered"

@@ -25,8 +25,7 @@ from cbdp.app.trips import DayReading, alike, service_days
 from cbdp.config import read
 from cbdp.counting import Clock, schema_of
 from cbdp.counting.inspection import second_count
-from cbdp.counting.plan import ClockForm, ServiceDays
-from cbdp.counting.planner import make_plan
+from cbdp.counting.plan import ClockForm, ServiceDays, make_plan
 from cbdp.counting.recount import series_day_of
 from cbdp.errors import InputError
 from cbdp.forecast.calendar import due_slots

@@ -31,8 +31,7 @@ from cbdp.counting.engines.dialects import (
     source_relation,
     template_dialect,
 )
-from cbdp.counting.plan import CountingPlan
-from cbdp.counting.planner import make_plan
+from cbdp.counting.plan import CountingPlan, make_plan
 from cbdp.errors import InputError
 from cbdp.privacy.unit import unit_of
 

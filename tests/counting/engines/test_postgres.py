@@ -25,7 +25,7 @@ from cbdp.counting.counts import ranked_counts
 from cbdp.counting.engines import ibis as ibis_warehouse
 from cbdp.counting.engines.dialects import DIALECTS
 from cbdp.counting.engines.ibis import Ibis, ibis_schema
-from cbdp.counting.planner import make_plan
+from cbdp.counting.plan import make_plan
 from cbdp.errors import InputError
 from cbdp.privacy.unit import unit_of
 

@@ -20,7 +20,7 @@ from benchmarks import loopback
 from cbdp.counting import Clock
 from cbdp.counting.engines import spark as engine
 from cbdp.counting.engines.spark import session_of
-from cbdp.counting.planner import make_plan
+from cbdp.counting.plan import make_plan
 from cbdp.errors import InputError
 
 pytestmark = [

@@ -1,31 +1,196 @@
-"""Allocations of a budget: by position, for trip types, for tables or both, and the one that is best for a stated target (lexicographic minimax).
+"""How ε is shared among the measured features before any data is seen: what an allocation is, and all of them by name or as a mapping that sums to ε.
+
+Allocations go by position, or serve trip types, tables or both, or a stated target best (lexicographic minimax).
 
 A *specialist* for a feature spends all of ε on it. The errors that a split leaves are so many times the specialists', and what is minimised is the
 worst of weight × ratio over the features of the target (then the second worst, and so on: lexicographic minimax, Ogryczak 1997). Twice the
 weight asks for half the ratio. Ratios are free of scale: no feature counts for more because its counts are larger. Errors are those of
-`cbdp.privacy.budget.expected_error`.
+`cbdp.privacy.expected_error`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import combinations, permutations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from cbdp.arrays import Floats, Ints
-from cbdp.errors import InputError
+from cbdp.errors import BudgetError, InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.privacy.budget import AllocationProblem, Budget, DemandFacts, SpecialistRatios
-from cbdp.privacy.budget.expected_error import ErrorModel, error_model
+from cbdp.parts import Parts, instance_of
+from cbdp.privacy.expected_error import DemandFacts, ErrorModel, error_model
 from cbdp.privacy.noise import NoiseDistribution
-from cbdp.privacy.numbers import positive
+from cbdp.privacy.numbers import Number, positive
 from cbdp.privacy.unit import Sensitivity
 from cbdp_features.presets import EXTRA_FEATURES
+
+Target = Mapping[str, Number]  # feature → how much its error matters
+
+
+@dataclass(frozen=True, eq=False)
+class AllocationProblem:
+    """What ε (or ρ, where the noise is paid for in it) is to be shared among, and what may be known about it.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> AllocationProblem(features, ("total", "time", "singleton"), Fraction(1)).levels
+    ('total', 'time', 'singleton')
+    """
+
+    features: FeatureDag
+    levels: tuple[str, ...]  # the measured features, coarse ones first
+    epsilon: Fraction
+    target: Target | None = None  # how much the error of each feature matters
+    facts: DemandFacts = field(default_factory=DemandFacts)
+    enough: Fraction | None = (
+        None  # the most that all tables need, where the estimator learns the rest from the leaves
+    )
+
+
+@dataclass(frozen=True)
+class SpecialistRatios:
+    """How shares serve a target. A specialist for a feature spends all of ε on it.
+
+    `worst` is the largest weight × error / error of the specialist over the features of the target, with weights as parts of the largest
+    one; `bound` is the least that this could be with any shares that give single trip types as much as `leaves`.
+
+    >>> round(SpecialistRatios({"time": Fraction(1)}, worst=1.8, bound=1.75).worst, 1)
+    1.8
+    """
+
+    target: Mapping[str, Fraction]
+    worst: float
+    bound: float
+    leaves: Fraction = Fraction(0)
+    sign: str = "ε"  # of what is shared
+
+    def __str__(self) -> str:
+        serves = ", ".join(f"{name} {weight}" for name, weight in self.target.items())
+        alike = len({*self.target.values()}) == 1
+        weighed = "" if alike else ", times its weight (1 for the largest),"
+        others = f" that give {self.leaves} of {self.sign} to single trip types" if self.leaves else ""
+        return (
+            f"Shares are worked out for the target {serves}. The worst error among these{weighed} is {self.worst:.2f} times what it would be if "
+            f"all of {self.sign} went to that table alone. No shares{others} bring it below {self.bound:.2f}."
+        )
+
+
+@dataclass(frozen=True)
+class Budget(ABC):
+    """A named way to share ε. Subclass it, set the class data, implement `split`.
+
+    >>> from cbdp.privacy.budget import BUDGETS
+    >>> isinstance(BUDGETS.get("uniform"), Budget)
+    True
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str] = ""
+    needs_target: ClassVar[bool] = False
+    proportional: ClassVar[bool] = True  # shares grow in proportion to ε
+
+    @abstractmethod
+    def split(self, problem: AllocationProblem) -> dict[str, Fraction]:
+        """Shares for the levels, in their order; they add up to ε exactly."""
+
+    def specialist_ratios(self, problem: AllocationProblem) -> SpecialistRatios | None:  # noqa: ARG002
+        """How well its shares serve what they are for; None for a budget that goes by position alone."""
+        return None
+
+
+# The table
+
+
+BUDGETS: Parts[Budget] = Parts(
+    "budget",
+    "cbdp.budget",
+    {
+        "balanced": "cbdp.privacy.budget:BalancedBudget",
+        "leaves": "cbdp.privacy.budget:LeavesBudget",
+        "tables": "cbdp.privacy.budget:TablesBudget",
+        "uniform": "cbdp.privacy.budget:UniformBudget",
+        "geometric": "cbdp.privacy.budget:GeometricBudget",
+        "optimal": "cbdp.privacy.budget:OptimalBudget",
+    },
+    instance_of(Budget),
+    base="cbdp.privacy.budget.Budget",
+)
+BudgetLike = str | Budget | Mapping[str, Number]  # a name, a budget, or feature → share
+
+
+def measured_features(features: FeatureDag, only: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The measured features, coarse ones first: all, or those named.
+
+    >>> import cbdp
+    >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])
+    >>> measured_features(features), measured_features(features, ["singleton", "time"])
+    (('total', 'time', 'singleton'), ('time', 'singleton'))
+    """
+    measured = list(features.features) if only is None else list(only)
+    for name in measured:
+        if measured.count(name) > 1:
+            raise InputError(
+                f"feature {name!r} is listed twice: a second answer would cost a second share of ε"
+            )
+        if name not in features:
+            raise InputError(f"unknown feature {name!r}: there are {', '.join(features.features)}")
+    if not measured:
+        raise InputError("there is nothing to spend a budget on: measure at least one feature")
+    order = list(features.features)
+    return tuple(sorted(measured, key=lambda n: (features.size(n), order.index(n))))
+
+
+def allocate(
+    features: FeatureDag,
+    epsilon: Number,
+    budget: BudgetLike,
+    only: Sequence[str] | None = None,
+    *,
+    target: Target | None = None,
+    facts: DemandFacts | None = None,
+    enough: Fraction | None = None,
+) -> dict[str, Fraction]:
+    """What each measured feature gets of ε, coarse ones first; it adds up to ε exactly.
+
+    `target` and `facts` are what a budget "optimal" goes by, `enough` is the most that tables get with "leaves".
+
+    >>> from cbdp.features import Universe
+    >>> dag = FeatureDag(Universe(origin=["A", "B"], time=["am", "pm"]), [])
+    >>> {name: str(e) for name, e in allocate(dag, 1, "balanced").items()}
+    {'total': '3/5', 'singleton': '2/5'}
+    """
+    levels, whole = measured_features(features, only), positive(epsilon)
+    if isinstance(budget, Mapping):
+        return _checked_mapping(levels, whole, budget)
+    return BUDGETS.get(budget).split(
+        AllocationProblem(features, levels, whole, target, facts or DemandFacts(), enough)
+    )
+
+
+def _checked_mapping(
+    levels: Sequence[str], epsilon: Fraction, budget: Mapping[str, Number]
+) -> dict[str, Fraction]:
+    for name in budget:
+        if name not in levels:
+            raise InputError(f"a budget for {name!r}, which is not measured: there are {', '.join(levels)}")
+    missing = [name for name in levels if name not in budget]
+    if missing:
+        raise InputError(f"no budget for {missing[0]!r}: name every measured feature")
+    shares = {name: positive(budget[name], f"the budget of {name!r}") for name in levels}
+    if sum(shares.values()) > epsilon:
+        raise BudgetError(f"the budgets add up to {sum(shares.values())}, more than epsilon {epsilon}")
+    if sum(shares.values()) < epsilon:
+        raise InputError(
+            f"the budgets add up to {sum(shares.values())}, less than epsilon {epsilon}: spend all of it"
+        )
+    return shares
+
 
 # By position alone
 
@@ -148,8 +313,6 @@ def _lexicographically_least(objective: Objective, splits: Ints) -> int:
 # the target cost at most 4 % together: they are published all the same, and help to tell what to expect of each trip type.
 
 
-Target = Mapping[str, Any]
-
 BUDGET_PARTS = 1000  # parts that ε is dealt out in
 MIN_PARTS_PER_FEATURE = 10  # parts that every measured feature gets, as far as the next limit allows
 MAX_RESERVED_PARTS = 40  # parts that features get only because they are measured, all together
@@ -180,7 +343,7 @@ class OptimalBudget(Budget):
         return check_target(problem.target, problem.features)
 
 
-def check_target(target: Any, features: FeatureDag) -> dict[str, Fraction]:
+def check_target(target: object, features: FeatureDag) -> dict[str, Fraction]:
     """How much the error of each feature matters: numbers above 0."""
     if not isinstance(target, Mapping) or not target:
         raise InputError(f"target is {target!r}: say how much features matter, like {{'singleton': 1}}")

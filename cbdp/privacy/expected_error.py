@@ -14,10 +14,42 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from cbdp.arrays import Floats
+from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
-from cbdp.privacy.budget import DemandFacts
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
+from cbdp.privacy.numbers import positive
 from cbdp.privacy.unit import Sensitivity
+
+
+@dataclass(frozen=True)
+class DemandFacts:
+    """What is public about the trips: the unit's sensitivity, and about how many there are and how they are spread.
+
+    >>> facts = DemandFacts(trips=40_000, filled=0.2)
+    >>> facts.trips, facts.law
+    (40000, 'geometric')
+    """
+
+    sensitivity: Fraction | int = 1
+    trips: float | None = None
+    filled: float | None = None  # share of the trip types that hold any trips
+    law: str = "geometric"  # of the noise
+    public: tuple[str, ...] = ()  # features whose counts are public already: nothing is spent on them
+    changes: tuple[
+        tuple[str, Sensitivity], ...
+    ] = ()  # how much one unit changes each feature's counts, where it is known
+
+    def __post_init__(self) -> None:
+        if self.trips is not None:
+            positive(self.trips, "expected_trips")
+        if self.filled is not None and positive(self.filled, "expected_filled") > 1:
+            raise InputError(f"expected_filled is {self.filled}, a share of the trip types: give at most 1")
+
+    def change(self, feature: str) -> Sensitivity:
+        """How much one unit can change the counts of a feature; where that is not known, the worst."""
+        most = math.ceil(self.sensitivity)
+        return dict(self.changes).get(feature) or Sensitivity(most, most**2, most, most)
+
 
 # Strata
 #
