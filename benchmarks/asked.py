@@ -1,5 +1,7 @@
 """How often the intervals of `release.ask` hold the true count, and how wide they are.
 
+Claim: intervals of any question hold about nine of ten true counts; how much wider than an oracle's they are (docs/reference/ask.md).
+
 python -m benchmarks asked [--runs 200] [--data weekday metro corridor night] [--epsilon 1] [--budget balanced leaves] [--quick] [--unlisted]
 
 Questions that no table answers: pairs of zones over all times, the boardings of each stop, eight corridors of eight stops, single trip types with more than five
@@ -18,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.elsewhere import NOWHERE, elsewhere
 from benchmarks.harness.data import RUSH, city, dense_city
-from benchmarks.tables import markdown
+from benchmarks.harness.elsewhere import NOWHERE, elsewhere
+from benchmarks.harness.markdown import markdown
 from cbdp.features import FeatureDag
 from cbdp.mechanisms import ConstraintBased
 from cbdp.release.filters import conditions

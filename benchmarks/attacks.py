@@ -1,5 +1,7 @@
 """The attacks of the audit on releases of the generated Opal taps, and on the rows that the assessment prints.
 
+Claim: no attack finds anything in the constraint-based tables; scale and secret trips of the suppressed ones are recovered (docs/explanation/audit.md).
+
 python -m benchmarks attacks [--quick] [--seed 0]
 """
 
@@ -12,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.harness.markdown import markdown
 from benchmarks.opal import MECHANISMS, UNIT, tables_of
-from benchmarks.tables import markdown
 from cbdp.audit import consistency, detection, differencing, scale_recovery
 from cbdp.audit.tables import CountTable, PublishedTables, from_release, with_public_support
 from cbdp.datasets import OpalTaps, opal_taps

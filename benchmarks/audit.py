@@ -1,5 +1,7 @@
 """What attacks prove about every mechanism's ε or ρ, beside its claim; and how surely they catch the broken ones.
 
+Claim: no lower bound on ε or ρ exceeds a mechanism's claim, and every broken mechanism is caught (docs/explanation/audit.md).
+
 python -m benchmarks audit [--repeats 100] [--jobs 1] [--seed 0] [--only NAME …]
 """
 
@@ -18,7 +20,7 @@ import numpy as np
 from scipy import stats
 
 import cbdp
-from benchmarks.tables import markdown
+from benchmarks.harness.markdown import markdown
 from cbdp.audit import guarantee_check
 from cbdp.audit.lower_bound import LowerBound
 from tests.misstated import DAG, MISSTATED, TRUTH

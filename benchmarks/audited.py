@@ -1,5 +1,7 @@
 """Whether an untouched release passes its own audit: `init`, `release` and `audit` on networks of very different shapes.
 
+Claim: an untouched release passes its own audit, whatever the network (docs/results/audited.md).
+
 python -m benchmarks audited [--networks 50] [--first 0] [--largest 4000] [--csv FILE] [--keep FOLDER]
 
 Every network is generated from its number: four stops to thousands, a day to sixty, rows that are trips, counts, taps or trips of
@@ -27,7 +29,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables import markdown
+from benchmarks.harness.markdown import markdown
 
 Ints = NDArray[np.int64]
 Command = Callable[[Sequence[str]], tuple[int, str]]  # arguments of cbdp → exit code, and what it printed

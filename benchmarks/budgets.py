@@ -1,5 +1,7 @@
 """How well budgets serve their targets, and whether errors are as the model of budgets predicts them.
 
+Claim: errors are as the model of budgets predicts them, and shares serve all targets at once (docs/explanation/accuracy.md).
+
 python -m benchmarks budgets [--runs 5] [--epsilon 1 0.1 0.01] [--data weekday weekend dense] [--folder DIR] [--estimator projection]
 
 The first table needs no runs: the worst ratio to a specialist, who spends all of ε on one table, and the least that any shares could
@@ -18,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.data import BUSIEST, POOLED, bikes, city, dense_city
-from benchmarks.tables import figure, markdown
+from benchmarks.harness.markdown import figure, markdown
 from cbdp.counting.counts import count
 from cbdp.features import SINGLETON, TOTAL, FeatureDag
 from cbdp.mechanisms import ConstraintBased

@@ -1,5 +1,7 @@
 """A table of trips larger than memory allows to hold carelessly, from Parquet to a release: seconds by stage, and memory.
 
+Claim: 100 million trips become a release in minutes and in less than 2 GB (docs/results/engine-benchmarks.md).
+
 python -m benchmarks bulk [--trips 100000000] [--unit trip|person] [--folder FOLDER]
 """
 

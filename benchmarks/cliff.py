@@ -1,5 +1,7 @@
 """How much less sharp is a release where trip types are too many to list than where they are listed, on the same universe?
 
+Claim: up to 2²⁴ trip types nothing is lost where they are not listed (docs/explanation/universes.md).
+
 python -m benchmarks cliff [--types 1e5 1e6 1e7] [--trips 0.02 0.5] [--epsilon 1 0.1] [--runs 3] [--revealed 0.25 0.0625]
 
 A generated city of as many trip types as asked for, with so many trips for each type on average: stops of very unequal size in zones, a quarter
@@ -17,7 +19,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables import markdown
+from benchmarks.harness.markdown import markdown
 from cbdp.estimation.posterior import Posterior
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.features import SINGLETON, Dimension, Feature, FeatureDag, Universe

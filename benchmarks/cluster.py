@@ -1,5 +1,7 @@
 """Counting millions of generated trips on a Spark cluster of this machine's own, while one of its executors is killed.
 
+Claim: a lost executor changes no count, and the driver needs no memory for rows (docs/explanation/counting.md).
+
 python -m benchmarks cluster [--trips 50] [--folder /tmp]
 
 A standalone master and two workers, processes on loopback. The driver is a process of its own, so that its peak memory (Python's and the
@@ -23,8 +25,8 @@ from typing import Any
 import numpy as np
 
 import cbdp
-from benchmarks import loopback
-from benchmarks.tables import figure, markdown
+from benchmarks.harness import loopback
+from benchmarks.harness.markdown import figure, markdown
 
 STOPS, CARDS_EACH, FILES = 300, 40, 16
 PERSON = cbdp.Person("card", 20)

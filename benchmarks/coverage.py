@@ -1,5 +1,7 @@
 """How often the intervals of a release hold the true count, and how wide they are.
 
+Claim: 90 % intervals of published tables hold about nine of ten true counts (docs/results/engine-benchmarks.md).
+
 python -m benchmarks coverage [--runs 200] [--epsilon 1 0.1] [--city weekday weekend rush dense] [--preset paper]
 
 The rush hour's city is the weekday's from 8 to 10: a seventh of its types, for runs of minutes and not of hours.
@@ -14,7 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables import figure, markdown
+from benchmarks.harness.markdown import figure, markdown
 from cbdp.counting.counts import count
 from cbdp.datasets import ann_arbor
 from cbdp.features import SINGLETON, FeatureDag

@@ -1,5 +1,7 @@
 """How often 90 % intervals hold the true count, by the size of the count: people look at the busy ones first.
 
+Claim: intervals hold the busiest counts as often as all, the sharp ones do not (docs/results/engine-benchmarks.md).
+
 python -m benchmarks covered [--runs 10] [--data corridor night polycentric metro hub sprawl] [--epsilon 1] [--sharp]
 
 Every question is asked of releases of generated demand with `release.ask`: single trip types, pairs of stops, boardings by stop, stops by period, pairs of zones by
@@ -18,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.elsewhere import NOWHERE, elsewhere
 from benchmarks.harness.data import dense_city
-from benchmarks.tables import markdown
+from benchmarks.harness.elsewhere import NOWHERE, elsewhere
+from benchmarks.harness.markdown import markdown
 from cbdp.counting.counts import Counts, count
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
 from cbdp.mechanisms import ConstraintBased

@@ -1,5 +1,7 @@
 """What tables for days and for stops are worth, and what they cost the others: errors with and without them.
 
+Claim: tables for days mend errors of hundreds of trips; tables for stops are a choice (docs/results/tables.md).
+
 python -m benchmarks dimensions [--runs 4] [--epsilon 1 0.1] [--city corridor metro]
 
 Two generated cities, one sparse and one dense, each on one kind of day and on three. An error is the root of the mean squared error of
@@ -14,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables import figure, markdown
+from benchmarks.harness.markdown import figure, markdown
 from cbdp import ConstraintBased, Dimension, Feature, FeatureDag, Universe
 from cbdp.features import odmts
 

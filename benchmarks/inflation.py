@@ -1,5 +1,7 @@
 """How many trips the Laplace mechanism invents on a sparse city, beside the published numbers and the exact expectation.
 
+Claim: plain Laplace noise invents as many trips as its expectation says, far more than a sparse city has (docs/results/benchmarks.md).
+
 python -m benchmarks inflation [--runs 20]
 """
 
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables import figure, markdown, percent
+from benchmarks.harness.markdown import figure, markdown, percent
 from cbdp.datasets import Dataset, ann_arbor
 from cbdp.mechanisms import Laplace
 

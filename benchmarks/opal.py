@@ -1,5 +1,7 @@
 """The Opal release and ours at the same ε: error, suppression and disagreement of the tables of tap-ons and tap-offs.
 
+Claim: at the same ε our tables are off by about a third of what the stability histogram is off by (docs/results/opal.md).
+
 python -m benchmarks opal [--quick] [--seed 0]
 """
 
@@ -16,7 +18,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables import figure, markdown
+from benchmarks.harness.markdown import figure, markdown
 from cbdp import Feature, FeatureDag, Trip, Universe
 from cbdp.datasets import OpalTaps, opal_taps
 from cbdp.features import SINGLETON, TOTAL

@@ -1,5 +1,7 @@
 """Opal's 14 days as one series, through `cbdp series`: what it costs one person, and how far off days and the two weeks are.
 
+Claim: what it costs to protect more than one trip over 14 days, from Opal's own promise on (docs/results/opal.md).
+
 python -m benchmarks opal_series [--days 14] [--mode bus ferry lightrail train] [--way trip day weeks learning]
 
 The synthetic taps (cbdp.datasets.opal_taps, with cards by opal_cards) are published day by day, each day once, with a ledger: first with Opal's own promise, (8, δ) for
@@ -26,8 +28,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import cbdp
+from benchmarks.harness.markdown import markdown
 from benchmarks.opal import EACH, TAPS, parts
-from benchmarks.tables import markdown
 from cbdp.app import cli
 from cbdp.app.series import status_of
 from cbdp.config import read

@@ -1,5 +1,7 @@
 """The evidence on one page: errors by ε, Table 2, the Laplace pathology, times, dense and real demand, all mechanisms.
 
+Claim: which of the published paper's statements hold here (docs/results/benchmarks.md).
+
 python -m benchmarks paper [--runs 50] [--smoke] [--jobs N] [--out docs/results]
 
 Results are kept (benchmarks/results) for the version of the code that made them: a run that was stopped goes on where it

@@ -1,8 +1,10 @@
 """What protects a person costs: errors by max_trips, law, budget, and with trips kept apart, of riders who commute.
 
+Claim: protecting a person's day costs little where `max_trips` keeps nearly all trips; a month costs three to seven times the error (docs/results/persons.md).
+
 python -m benchmarks persons [--runs 3] [--epsilon 1] [--delta 1e-6] [--budget tables balanced leaves] [--per day release] [--by-day]
 
-Trips of generated populations (benchmarks/riders.py: most riders make the same two trips on most days) are bounded, measured and published by three
+Trips of generated populations (benchmarks/harness/riders.py: most riders make the same two trips on most days) are bounded, measured and published by three
 mechanisms: Laplace, the paper's O5, and ours with each budget. Errors are root mean squares against all trips, the dropped ones too, over runs from fixed seeds,
 each with a population of its own: a small max_trips drops trips, a large one needs more noise. All rows keep the same promise, (ε, δ) for the same unit;
 geometric noise keeps it with δ = 0.
@@ -19,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cbdp
-from benchmarks.riders import Population, population
-from benchmarks.tables import figure, markdown
+from benchmarks.harness.markdown import figure, markdown
+from benchmarks.harness.riders import Population, population
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased, Laplace, Mechanism
 from cbdp.privacy.entropy import InsecureSeededEntropy

@@ -1,5 +1,7 @@
 """Whether counts come out as `cbdp check` and the page of `cbdp plan` say beforehand, by simulated releases of generated cities.
 
+Claim: the errors that `cbdp check` and `cbdp plan` foresee are those of simulated releases, and their ranges hold (the page of `cbdp plan` says so).
+
 python -m benchmarks planned [--runs 4] [--epsilon 2 1 0.3 0.1] [--data weekday weekend dense]
 
 Both know no more than a round number of trips. For each table: the predicted error divided by that of published counts (root mean square), and
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.budgets import GENERATED, case
-from benchmarks.tables import markdown
+from benchmarks.harness.markdown import markdown
 from cbdp.counting import Counts
 from cbdp.counting.counts import count
 from cbdp.features import SINGLETON, FeatureDag

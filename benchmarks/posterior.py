@@ -1,5 +1,7 @@
 """How long post-processing takes with the posterior estimator: expected counts, the program, whole trips.
 
+Claim: post-processing of a million trip types takes under a second (docs/results/engine-benchmarks.md).
+
 python -m benchmarks posterior [--stops 60,190] [--epsilon 1,0.1,0.01] [--runs 3]
 
 The city of the other benchmarks, 28 half hours; the least of some runs, with the CPU seconds beside: the threads use two cores. Memory is
@@ -17,10 +19,10 @@ from typing import Any
 import numpy as np
 
 import cbdp
+from benchmarks.harness.instances import City
+from benchmarks.harness.markdown import markdown
+from benchmarks.harness.measure import peak, reset_peak
 from benchmarks.harness.page import machine
-from benchmarks.instances import City
-from benchmarks.measure import peak, reset_peak
-from benchmarks.tables import markdown
 from cbdp import solvers
 from cbdp.counting.counts import count
 from cbdp.estimation import compiler

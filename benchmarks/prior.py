@@ -1,5 +1,7 @@
 """What a series gains from its own earlier releases: errors of a day with and without them, as days go by.
 
+Claim: a day learns from the series' earlier releases for free (docs/explanation/earlier.md).
+
 python -m benchmarks prior [--days 2 3 7 8 30] [--epsilon 1] [--city corridor metro moving] [--seeds 3] [--bikes FOLDER]
 
 Generated cities, a sparse and a dense one whose demand persists from day to day, and one where nothing does: trips of a type are drawn afresh about its rate,
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.tables import figure, markdown
+from benchmarks.harness.markdown import figure, markdown
 from cbdp import ConstraintBased, Dimension, Feature, FeatureDag, Universe, count, periods
 from cbdp.estimation.prior import prior_of_earlier_days
 from cbdp.privacy.entropy import InsecureSeededEntropy

@@ -1,5 +1,7 @@
 """Whole trips: how long rounding takes where tables cross, and what gathering on few types costs in accuracy.
 
+Claim: rounding takes at most 2.2 times as long as the estimate, and what gathering costs (docs/explanation/accuracy.md).
+
 python -m benchmarks rounding [--sections time,error] [--tries 12] [--runs 3] [--bikes FOLDER]
 
 *time*: a generated week (stops × stops × hours × days), and a week of bikes if its folder is given, with five tables by attributes drawn
@@ -20,9 +22,9 @@ from numpy.typing import NDArray
 
 import cbdp
 from benchmarks.harness.data import bikes, city, dense_city
+from benchmarks.harness.markdown import figure, markdown
 from benchmarks.harness.page import machine
 from benchmarks.harness.registry import Case
-from benchmarks.tables import figure, markdown
 from cbdp.features import SINGLETON, TOTAL, Dimension, Feature, FeatureDag, Universe, periods
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.entropy import InsecureSeededEntropy

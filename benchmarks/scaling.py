@@ -1,5 +1,7 @@
 """How our solver grows with the leaves, from 10⁵ to 3·10⁷, next to the time it takes numpy to draw as much noise.
 
+Claim: the solver's time grows no faster than the number of leaves, in memory of a few arrays (docs/results/engine-benchmarks.md).
+
 python -m benchmarks scaling [--most 30000000] [--epsilon 1]
 """
 
@@ -15,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.instances import City
-from benchmarks.measure import measure
+from benchmarks.harness.instances import City
+from benchmarks.harness.measure import measure
 from cbdp import solvers
 from cbdp.estimation import compiler
 

@@ -1,5 +1,7 @@
 """Running totals through `cbdp series`: a year of daily releases of a small city, with and without them.
 
+Claim: running totals through the command have the errors that the arithmetic of `running` says (docs/explanation/running.md).
+
 python -m benchmarks series_running [--days 365] [--seed 1]
 
 Errors are root mean squares over the counts of a table, in units of the noise of the day's own measurement of it; of days the mean over all days, of weeks and
@@ -18,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.tables import figure, markdown
+from benchmarks.harness.markdown import figure, markdown
 from cbdp import load
 from cbdp.app.series import run_series, status_of
 from cbdp.config import read

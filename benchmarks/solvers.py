@@ -1,5 +1,7 @@
 """Our solver against every generic backend, on the case study's instances: time, certificate, memory.
 
+Claim: `newton` is exact, and at least 50 times as fast as the fastest other solver that certifies (docs/results/engine-benchmarks.md).
+
 python -m benchmarks solvers [--limit 300] [--backends newton,piqp] [--small]
 """
 
@@ -10,8 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.instances import City
-from benchmarks.measure import Measured, measure
+from benchmarks.harness.instances import City
+from benchmarks.harness.measure import Measured, measure
 from cbdp import solvers
 
 CERTIFIED, OURS_AT_MOST, LEAST_RATIO = 1e-6, 1e-9, 50

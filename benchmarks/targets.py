@@ -1,5 +1,7 @@
 """Does any mechanism serve a stated target better than ours with that target?
 
+Claim: no mechanism serves a stated target better than ours with that target (docs/results/index.md).
+
 python -m benchmarks targets [--data weekday dense corridor night] [--epsilon 1 0.1] [--runs 3]
 
 A target says how much the error of each table matters. The loss is the worst of weight × error ÷ specialist's error over the target's tables,
@@ -14,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from benchmarks.elsewhere import NOWHERE, elsewhere
 from benchmarks.harness import registry
 from benchmarks.harness.data import RUSH, city, dense_city
+from benchmarks.harness.elsewhere import NOWHERE, elsewhere
+from benchmarks.harness.markdown import markdown
 from benchmarks.harness.registry import Case, Run
-from benchmarks.tables import markdown
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased
 

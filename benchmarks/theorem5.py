@@ -1,5 +1,7 @@
 """The assessment's Theorem 5: how often its interval for a suppressed count holds, beside the exact law of the noises.
 
+Claim: the assessment's Theorem 5 is wrong, and the exact distribution of the sum is right (docs/explanation/audit.md).
+
 python -m benchmarks theorem5 [--draws 1000000] [--scale 1.4] [--seed 0]
 """
 
@@ -10,7 +12,7 @@ import math
 
 import numpy as np
 
-from benchmarks.tables import markdown
+from benchmarks.harness.markdown import markdown
 from cbdp.audit.noise_sums import sum_distribution
 from cbdp.privacy.noise import noise_distribution
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cbdp
-from benchmarks.small_city import configured, write_stops
+from benchmarks.harness.small_city import configured, write_stops
 from cbdp.app import cli
 from cbdp.app.plan import plan
 from cbdp.app.publish import publish

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.small_city import configured, write_stops
+from benchmarks.harness.small_city import configured, write_stops
 
 CONFIG = configured(
     "a daily city",

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cbdp
-from benchmarks.small_city import configured, write_stops
+from benchmarks.harness.small_city import configured, write_stops
 from cbdp.app.plan import Plan, plan
 from cbdp.app.publish import PublishedRelease, publish
 from cbdp.config import read

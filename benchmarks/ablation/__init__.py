@@ -1,5 +1,7 @@
 """The case study's Table 2 (which part of the mechanism matters), and which choices account for the differences.
 
+Claim: two rows of the case study's Table 2 cannot be reproduced by anything that was tried (docs/results/ablation.md).
+
 python -m benchmarks ablation [--runs 50] [--quick] [--no-explain]
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,3 +69,8 @@ def per_type(case: Case, row: str, epsilon: str, runs: int) -> Floats:
     mechanism = case.mechanism(row, epsilon)
     made = (mechanism.simulate(case.truth, seed) for seed in range(runs))
     return np.array([root_mean_square(r.counts(SINGLETON) - case.truth) for r in made])
+
+
+def say(text: str) -> None:
+    """What the benchmark is at, on standard error: standard output holds the report alone."""
+    print(f"ablation: {text}", file=sys.stderr)

@@ -20,7 +20,7 @@ from benchmarks.ablation.published import (
     factor,
 )
 from benchmarks.ablation.readings import Reading
-from benchmarks.tables import figure, figures
+from benchmarks.harness.markdown import figure, figures
 
 HEADER = (
     "H5 read as", "error at ε = 1 / 0.1 / 0.01", "off by ×", "trips at ε = 0.1 / 0.05 / 0.01", "off by ×",

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.ablation.case import TREE_ROWS, WHOLE_DAY, Case, per_type
+from benchmarks.ablation.case import TREE_ROWS, WHOLE_DAY, Case, per_type, say
 from benchmarks.ablation.early_stop import EarlyStop
 from benchmarks.ablation.errors import METRICS, PER_TYPE, Levels
-from benchmarks.ablation.progress import say
 from benchmarks.ablation.published import EPSILONS
 from benchmarks.ablation.tree_programs import tree_tries
 

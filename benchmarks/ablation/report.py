@@ -6,15 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 
 from benchmarks.ablation import evidence, search
-from benchmarks.ablation.case import WHOLE_DAY, Case
+from benchmarks.ablation.case import WHOLE_DAY, Case, say
 from benchmarks.ablation.errors import METRICS, PER_TYPE, root_mean_square
 from benchmarks.ablation.evidence import Outcome, error_factor, evidence_row, outcome, published_row
 from benchmarks.ablation.hierarchy import check_base
 from benchmarks.ablation.programs import qp_tries
-from benchmarks.ablation.progress import say
 from benchmarks.ablation.published import MET, PUBLISHED, at_published, factor
 from benchmarks.ablation.readings import AS_IN_TEXT, EVERY, SINGLE, Reading
-from benchmarks.tables import figure, figures, markdown
+from benchmarks.harness.markdown import figure, figures, markdown
 
 SUMMARY_HEADER = (
     "row", "as in the text", "closest single choice", "off by ×", "closest combination", "off by ×", "explained",

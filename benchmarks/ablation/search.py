@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.ablation.case import Case
+from benchmarks.ablation.case import Case, say
 from benchmarks.ablation.errors import METRICS, PER_TYPE
 from benchmarks.ablation.evidence import HEADER as EVIDENCE_HEADER
 from benchmarks.ablation.evidence import (
@@ -17,7 +17,6 @@ from benchmarks.ablation.evidence import (
     outcome,
     trips_factor,
 )
-from benchmarks.ablation.progress import say
 from benchmarks.ablation.published import MET
 from benchmarks.ablation.readings import AS_IN_TEXT, EVERY, Reading
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from benchmarks.ablation.case import Case, per_type
+from benchmarks.ablation.case import Case, per_type, say
 from benchmarks.ablation.errors import Floats, root_mean_square
-from benchmarks.ablation.progress import say
 from benchmarks.ablation.published import EPSILONS, PUBLISHED, Day
-from benchmarks.tables import figure, markdown
+from benchmarks.harness.markdown import figure, markdown
 
 HEADING = """\
 # Table 2 of the case study

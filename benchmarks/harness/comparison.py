@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness.figures import panels, series
+from benchmarks.harness.markdown import figure
 from benchmarks.harness.page import Block, Heading, Picture, Text
 from benchmarks.harness.specs import ERRORS
 from benchmarks.harness.store import OK, Row
 from benchmarks.harness.tables import NONE, Group, Summary, Table, cell, summarise, value
-from benchmarks.tables import figure
 from cbdp.features import SINGLETON
 
 TABLES = ("zone", "mode", "time", "total")

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 import cbdp
 from benchmarks import dimensions
-from benchmarks.elsewhere import NOWHERE, elsewhere
+from benchmarks.harness.elsewhere import NOWHERE, elsewhere
 from benchmarks.harness.registry import Case, Data, Floats, Flows, Setup, dataset
-from benchmarks.riders import population
+from benchmarks.harness.riders import population
 from cbdp.datasets import Dataset, ann_arbor, opal_taps
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts, periods

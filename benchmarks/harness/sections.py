@@ -16,12 +16,12 @@ from benchmarks.ablation.published import H5_TRIPS, PUBLISHED, Day
 from benchmarks.harness import figures
 from benchmarks.harness.data import DENSE, dense_name
 from benchmarks.harness.figures import Series
+from benchmarks.harness.markdown import figure, percent
 from benchmarks.harness.page import Block, Heading, Picture, Text
 from benchmarks.harness.registry import DATA, GROUPS, MECHANISMS, METRICS, Case
 from benchmarks.harness.specs import ERRORS, TIMES, Experiment, experiment
 from benchmarks.harness.tables import Group, Summary, Table, by_epsilon, by_metric, cell, value
 from benchmarks.inflation import CASES, expected, rounded
-from benchmarks.tables import figure, percent
 
 DAYS: tuple[Day, ...] = ("weekday", "weekend")
 WHOLE = "weekday, whole day"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from benchmarks.harness.markdown import figure, markdown
 from benchmarks.harness.store import NOT_POSSIBLE, OK, Row
-from benchmarks.tables import figure, markdown
 
 Group = tuple[str, str, str, str]  # task, data, mechanism, ε
 NONE = "–"

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import cbdp
+from benchmarks.harness.measure import STATUS, kilobytes, peak, reset_peak
 from benchmarks.harness.registry import (
     DATA,
     MECHANISMS,
@@ -36,7 +37,6 @@ from benchmarks.harness.registry import (
 )
 from benchmarks.harness.specs import TIMES, Limits, Spec
 from benchmarks.harness.store import FAILED, MEMORY, NOT_POSSIBLE, OK, Row, Store
-from benchmarks.measure import STATUS, kilobytes, peak, reset_peak
 from cbdp.mechanisms import ConstraintBased, of
 from cbdp.release.release import Release
 from cbdp.rounding.controlled import round_trips

@@ -1,5 +1,7 @@
 """InfTDA's own ground: its synthetic origin–destination sets and a country of its size, its measures, and ours beside it.
 
+Claim: at the same ε and without δ, our error is lower at nearly every level of InfTDA's own data (docs/results/inftda.md).
+
 python -m benchmarks inftda [--sets "binary sparse,country"] [--runs 3] [--rival-runs 10] [--out docs/results]
 python -m benchmarks inftda --page        the page again from the numbers that are kept
 python -m benchmarks inftda --smoke       small sets, in seconds

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
 
+from benchmarks.harness.markdown import figure
 from benchmarks.harness.tables import Table
 from benchmarks.inftda.demand import Level
 from benchmarks.inftda.trials import RIVAL, Row
-from benchmarks.tables import figure
 
 METRICS: Mapping[str, str] = {
     "mean": "mean absolute error per pair",

@@ -1,5 +1,7 @@
 """SIGKILL at random instants over a series of daily releases: every day is released once, and the ledger equals the files.
 
+Claim: whenever a series is killed, every day is released once and the ledger equals the files (docs/explanation/series.md).
+
     python -m benchmarks series_kills --kills 200 --days 30
     python -m benchmarks series_kills --kills 200 --days 30 --running 20
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.small_city import configured, write_stops
+from benchmarks.harness.small_city import configured, write_stops
 
 FIRST = dt.date(2026, 3, 1)
 TABLES = ("total", "zone")  # whose running totals are kept

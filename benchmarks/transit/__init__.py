@@ -1,5 +1,7 @@
 """The case study's Table 1 and Figure 5(c)(d): fleets sized on private demand, tried on the real riders.
 
+Claim: fleets sized on constraint-based demand are close to those sized on real trips; those on Laplace noise are several times too large (docs/results/transit.md).
+
 python -m benchmarks transit [--runs 10] [--sections table,epsilon] [--mechanisms O5,NAME --with FILE] [--kept]
 python -m benchmarks transit --page docs/results/transit.md --figures docs/results/figures
 python -m benchmarks transit --speed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.tables import figure
+from benchmarks.harness.markdown import figure
 from benchmarks.transit.city import AS_IS
 from benchmarks.transit.jobs import PERIOD, Job, Outcome
 from benchmarks.transit.plan import Plan

@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
+from benchmarks.harness.markdown import markdown
 from benchmarks.harness.page import machine
-from benchmarks.tables import markdown
 from benchmarks.transit.city import Ints, demand, place, riders
 from benchmarks.transit.jobs import LIMIT, PERIOD
 from cbdp.datasets import ann_arbor

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.ablation.readings import AS_IN_TEXT, EVERY, Reading
-from benchmarks.tables import figure, markdown
+from benchmarks.harness.markdown import figure, markdown
 from benchmarks.transit.city import AS_IS, SHORT, demand, heavy_share, place, riders
 from benchmarks.transit.contestants import ANYWHERE, FLOOR, THROWN, VOLUME, counts_of
 from benchmarks.transit.jobs import LIMIT, OPERATIONS, PERIOD, RULES, Job, Outcome, heavy

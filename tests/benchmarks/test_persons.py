@@ -9,7 +9,7 @@ import pytest
 
 import cbdp
 from benchmarks import persons
-from benchmarks.riders import population
+from benchmarks.harness.riders import population
 from cbdp.features import SINGLETON
 
 

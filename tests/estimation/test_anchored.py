@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cbdp
-from benchmarks.elsewhere import elsewhere, network
+from benchmarks.harness.elsewhere import elsewhere, network
 from cbdp.estimation.compiler import compile as compiled
 from cbdp.estimation.compiler import merge_measurements
 from cbdp.estimation.posterior.benchmarking import Benchmarks

@@ -13,7 +13,7 @@ import pytest
 from posterior_cases import DAG, EPSILONS, UNIVERSE, demand, error, measure_demand
 
 import cbdp
-from benchmarks.elsewhere import NOWHERE, elsewhere
+from benchmarks.harness.elsewhere import NOWHERE, elsewhere
 from cbdp import Feature, FeatureDag, Universe, post_process
 from cbdp.datasets import ann_arbor
 from cbdp.estimation.posterior import expected_leaves, parallel, rate_model

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from counting.engines import postgres
 
-from benchmarks import loopback
+from benchmarks.harness import loopback
 
 
 @pytest.fixture(scope="module")

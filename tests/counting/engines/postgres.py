@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import loopback
+from benchmarks.harness import loopback
 
 PASSWORD = "correct horse"  # noqa: S105 - of a server that lives for a minute
 

@@ -16,7 +16,7 @@ from counting.engines import contract, on_page
 from counting.making import ORIGINS, as_dict, same
 
 import cbdp
-from benchmarks import loopback
+from benchmarks.harness import loopback
 from cbdp.counting import Clock
 from cbdp.counting.engines import spark as engine
 from cbdp.counting.engines.spark import session_of
