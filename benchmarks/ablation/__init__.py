@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.ablation.published import PUBLISHED
+from benchmarks.ablation.case import PUBLISHED
 from benchmarks.ablation.report import explain
 from benchmarks.ablation.table import HEADING, table
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from benchmarks.ablation import evidence, search
-from benchmarks.ablation.case import WHOLE_DAY, Case, say
-from benchmarks.ablation.errors import METRICS, PER_TYPE, root_mean_square
-from benchmarks.ablation.evidence import Outcome, error_factor, evidence_row, outcome, published_row
-from benchmarks.ablation.hierarchy import check_base
+from benchmarks.ablation import search
+from benchmarks.ablation.case import (
+    MET,
+    METRICS,
+    PER_TYPE,
+    PUBLISHED,
+    WHOLE_DAY,
+    Case,
+    at_published,
+    factor,
+    root_mean_square,
+    say,
+)
+from benchmarks.ablation.hierarchy import AS_IN_TEXT, EVERY, SINGLE, Reading, check_base
 from benchmarks.ablation.programs import qp_tries
-from benchmarks.ablation.published import MET, PUBLISHED, at_published, factor
-from benchmarks.ablation.readings import AS_IN_TEXT, EVERY, SINGLE, Reading
+from benchmarks.ablation.search import Outcome, error_factor, evidence_row, outcome, published_row
 from benchmarks.harness.markdown import figure, figures, markdown
 
 SUMMARY_HEADER = (
@@ -54,7 +62,7 @@ def single_section(single: Mapping[Reading, Outcome], runs: int) -> str:
         [
             "### H5: one choice at a time",
             f"Means over {runs} runs, error as root mean square per type.",
-            markdown(evidence.HEADER, rows),
+            markdown(search.EVIDENCE_HEADER, rows),
             "H5 as in the text, with the error read in other ways:",
             other_errors(single[AS_IN_TEXT]),
         ]

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from benchmarks.ablation.case import Case, per_type, say
-from benchmarks.ablation.errors import Floats, root_mean_square
-from benchmarks.ablation.published import EPSILONS, PUBLISHED, Day
+from benchmarks.ablation.case import EPSILONS, PUBLISHED, Case, Day, Floats, per_type, root_mean_square, say
 from benchmarks.harness.markdown import figure, markdown
 
 HEADING = """\

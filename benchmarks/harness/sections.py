@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.ablation.published import EPSILONS as TABLE_2
-from benchmarks.ablation.published import H5_TRIPS, PUBLISHED, Day
+from benchmarks.ablation.case import EPSILONS as TABLE_2
+from benchmarks.ablation.case import H5_TRIPS, PUBLISHED, Day
 from benchmarks.harness import figures
 from benchmarks.harness.data import DENSE, dense_name
 from benchmarks.harness.figures import Series

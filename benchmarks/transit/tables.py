@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.ablation.readings import AS_IN_TEXT, EVERY, Reading
+from benchmarks.ablation.hierarchy import AS_IN_TEXT, EVERY, Reading
 from benchmarks.harness.markdown import figure, markdown
 from benchmarks.transit.city import AS_IS, SHORT, demand, heavy_share, place, riders
 from benchmarks.transit.contestants import ANYWHERE, FLOOR, THROWN, VOLUME, counts_of

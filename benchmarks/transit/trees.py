@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.ablation.case import Case
-from benchmarks.ablation.hierarchy import fit, noisy_tree
-from benchmarks.ablation.readings import EVERY, Reading
+from benchmarks.ablation.hierarchy import EVERY, Reading, fit, noisy_tree
 from cbdp.features import FeatureDag
 from cbdp.mechanisms import nested
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import transit
-from benchmarks.ablation.readings import AS_IN_TEXT
+from benchmarks.ablation.hierarchy import AS_IN_TEXT
 from benchmarks.transit import contestants, jobs, page, published, results, speed, tables
 from benchmarks.transit.city import AS_IS, SHORT, dataset, demand, driving, heavy_share, reshaped
 from benchmarks.transit.contestants import ANYWHERE, CELL, FLOOR, HALF_HOUR, VOLUME, counts_of
