@@ -16,6 +16,9 @@ from html import escape
 from typing import Any
 from urllib.parse import unquote
 
+INTERNAL_WARNING = (
+    "INTERNAL – reveals private data – do not publish"  # on top and at the end of whatever saw the real trips
+)
 MASK = "***"
 MIN_SECRET_LENGTH = 6  # characters: a shorter password would hide ordinary words wherever they stand
 MAX_MESSAGE_LENGTH = 10_000  # characters: a value that is repeated in an error may be a whole file

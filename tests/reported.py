@@ -46,7 +46,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return re.sub(r"\s+", " ", "".join(self.words))
+        return re.sub(r"\s+", " ", "".join(self.words)).strip()
 
     @property
     def data(self):

@@ -196,7 +196,7 @@ def inspect(config: str, out: str | None) -> int:
     from cbdp.app.inspecting import all_sections, as_page, as_text
     from cbdp.commands.new_file import check_new, write_new
     from cbdp.config import read
-    from cbdp.report.markup import INTERNAL_WARNING
+    from cbdp.text import INTERNAL_WARNING
 
     path = Path(out) if out else None
     if path is not None:
@@ -451,7 +451,7 @@ def report(release: str, out: str | None, internal: str | None) -> int:
     from cbdp.commands.new_file import check_new, write_new
     from cbdp.release import load
     from cbdp.report import build
-    from cbdp.report.markup import INTERNAL_WARNING
+    from cbdp.text import INTERNAL_WARNING
 
     published = load(release)
     if internal and not out:

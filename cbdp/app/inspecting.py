@@ -22,7 +22,8 @@ from cbdp.features import Universe
 from cbdp.forecast.calendar import config_of_slot, first_slot
 from cbdp.forecast.inputs import stop_dimensions, stops_of, universe_of
 from cbdp.release.roles import counted_noun
-from cbdp.report.markup import INTERNAL_WARNING, internal_banner, join, page, tag
+from cbdp.report.rendering import render
+from cbdp.text import INTERNAL_WARNING
 
 # What a configuration states of the trips
 
@@ -97,13 +98,7 @@ def as_text(parts: Sequence[Section]) -> str:
 
 
 def as_page(parts: Sequence[Section]) -> str:
-    body = join(
-        internal_banner(),
-        tag("header", tag("h1", "How the trips are read")),
-        tag("main", [tag("section", tag("h2", s.title), tag("pre", "\n".join(s.lines))) for s in parts]),
-        tag("footer", tag("p", INTERNAL_WARNING)),
-    )
-    return page("INTERNAL: how the trips are read", body, None)
+    return render("app/inspection.html.jinja", internal=True, sections=parts)
 
 
 def all_sections(config: Config) -> list[Section]:

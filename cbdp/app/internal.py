@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,12 +12,12 @@ from cbdp.counting.counts import Counts
 from cbdp.errors import InputError
 from cbdp.estimation.intervals import Interval
 from cbdp.features import SINGLETON
+from cbdp.numbers import confidence_text, number_text, percent, signed
 from cbdp.release.release import Release
-from cbdp.release.summary import number_text
 from cbdp.release.views import Published, published_view
 from cbdp.report.diagrams import scatter_diagram
-from cbdp.report.markup import INTERNAL_WARNING, Html, internal_banner, join, page, table, tag
-from cbdp.report.text import confidence_text, percent, published_features
+from cbdp.report.reliability import published_features
+from cbdp.report.rendering import Table, render
 
 MAX_LISTED_MISSES = 25  # counts of each table, those with the largest errors
 
@@ -57,20 +56,17 @@ def build_internal(release: Release, truth: Counts) -> str:
         )
     published = published_view(release)
     comparisons = [compare(published, truth, name) for name in published_features(published)]
-    total = int(truth.value.sum())
-    lead = f"True trips: {total:,}. Published: {release.total:,}. Errors are published minus true counts, in trips."
-    body = join(
-        internal_banner(),
-        tag("header", tag("h1", "The release compared with the truth"), tag("p", lead, class_="lead")),
-        tag(
-            "main",
-            tag("section", tag("h2", "Errors by table"), _errors(comparisons, published), id="errors"),
-            tag("section", tag("h2", "Largest errors"), _misses(comparisons, published), id="misses"),
-            tag("section", tag("h2", "Published against true counts"), _scatters(comparisons), id="scatters"),
-        ),
-        tag("footer", tag("p", INTERNAL_WARNING)),
+    several = [c for c in comparisons if c.size > 1]
+    return render(
+        "app/internal.html.jinja",
+        internal=True,
+        true_total=int(truth.value.sum()),
+        published_total=release.total,
+        confidence=confidence_text(published.confidence),
+        errors=_errors(comparisons, published),
+        misses={c.feature: _misses(c, published) for c in several},
+        scatters={c.feature: scatter_diagram(c.published, c.true) for c in several},
     )
-    return page("INTERNAL: the release compared with the truth", body, None)
 
 
 def compare(published: Published, truth: Counts, name: str) -> Comparison:
@@ -96,62 +92,42 @@ def _covered(interval: Interval, exact: Ints) -> float:
     return float(np.mean((interval.low <= exact) & (exact <= interval.high)))
 
 
-def _errors(comparisons: Sequence[Comparison], published: Published) -> Html:
-    sure = confidence_text(published)
-    head = ["Table", "Counts", "Root mean square error", "Mean error", "Mean absolute error", "Largest error", "Relative to the mean count", f"Inside {sure} intervals"]  # fmt: skip
+def _errors(comparisons: Sequence[Comparison], published: Published) -> Table:
+    head = ["Table", "Counts", "Root mean square error", "Mean error", "Mean absolute error", "Largest error", "Relative to the mean count",
+            f"Inside {confidence_text(published.confidence)} intervals"]  # fmt: skip
     rows = []
     for c in comparisons:
         mean = c.true.sum() / c.size
         rows.append([
-            c.feature, f"{c.size:,}", _small(c.rms), _signed(float(c.error.sum() / c.size)), _small(np.abs(c.error).sum() / c.size),
+            c.feature, f"{c.size:,}", _small(c.rms), signed(float(c.error.sum() / c.size), 3), _small(np.abs(c.error).sum() / c.size),
             f"{int(np.abs(c.error).max(initial=0)):,}", percent(c.rms / mean) if mean else "–",
             "–" if c.covered is None else percent(c.covered),
         ])  # fmt: skip
-    note = tag(
-        "p",
-        f"About {sure} of the intervals should contain the true count. A single release may differ, especially in tables of few counts.",
-    )
-    return join(tag("div", table(head, rows, class_="cards", id="error-table"), class_="scroll"), note)
-
-
-def _signed(value: float) -> str:
-    return "0" if abs(value) < 0.0005 else f"{value:+.3f}".replace("-", "−")
+    return Table(head, rows)
 
 
 def _small(value: float) -> str:
     return number_text(value) if value >= 100 else f"{value:.3g}"
 
 
-def _misses(comparisons: Sequence[Comparison], published: Published) -> Html:
-    """The counts with the largest errors, table by table."""
-    return join([
-        tag("details", tag("summary", c.feature), tag("div", _missed(c, published), class_="scroll"), open=c.feature != SINGLETON)
-        for c in comparisons
-        if c.size > 1
-    ])  # fmt: skip
-
-
-def _missed(c: Comparison, published: Published) -> Html:
+def _misses(c: Comparison, published: Published) -> Table | None:
+    """The counts with the largest errors; None where every count is exact."""
     worst = np.lexsort((c.index, -np.abs(c.error)))[:MAX_LISTED_MISSES]
     worst = worst[c.error[worst] != 0]
     if not len(worst):
-        return tag("p", "None: every count is exact.")
+        return None
     names = _names(published, c.feature, c.index[worst])
     interval = published.intervals.get(c.feature)
-    rows: list[list[Any]] = []
+    rows = []
     for name, place in zip(names, worst.tolist(), strict=True):
-        row = [
-            name,
-            f"{c.published[place]:,}",
-            f"{c.true[place]:,}",
-            f"{c.error[place]:+,}".replace("-", "−"),
-        ]
+        row = [name, f"{c.published[place]:,}", f"{c.true[place]:,}", signed(int(c.error[place]))]
         if interval is not None:
             low, high = int(interval.low[place]), int(interval.high[place])
             row.append(f"{low:,}–{high:,}" + ("" if low <= c.true[place] <= high else " (missed)"))
         rows.append(row)
-    head = ["Count", "Published", "True", "Error", *(["Interval"] if interval is not None else [])]
-    return table(head, rows)
+    return Table(
+        ["Count", "Published", "True", "Error", *(["Interval"] if interval is not None else [])], rows
+    )
 
 
 def _names(published: Published, feature: str, elements: Ints) -> list[str]:
@@ -168,16 +144,3 @@ def _names(published: Published, feature: str, elements: Ints) -> list[str]:
         pairs = zip(partition.attributes, partition.label_codes(), strict=True)
         columns = [[str(a.labels[i]) for i in code[elements].tolist()] for a, code in pairs]
     return [" · ".join(row) for row in zip(*columns, strict=True)]
-
-
-def _scatters(comparisons: Sequence[Comparison]) -> Html:
-    pictures = [
-        tag("article", tag("h3", c.feature), scatter_diagram(c.published, c.true, c.feature))
-        for c in comparisons
-        if c.size > 1
-    ]
-    note = tag(
-        "p",
-        "Points on the line are exact. Both axes have square-root scales, so that small counts can be seen.",
-    )
-    return join(note, tag("div", pictures, class_="beside"))

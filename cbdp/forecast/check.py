@@ -36,11 +36,11 @@ from cbdp.forecast.errors import (
 )
 from cbdp.forecast.plan import PlannedRelease
 from cbdp.forecast.sections import feature_tree, files_of_release, retry_lines, section_lines
+from cbdp.numbers import percent_at_most
 from cbdp.privacy.accounting import readable_epsilon
 from cbdp.privacy.unit import Person
 from cbdp.release.roles import counted_noun
 from cbdp.report.reliability import USES
-from cbdp.report.text import at_most
 from cbdp.text import aligned
 from cbdp_features.calendar import day_dimension
 
@@ -178,7 +178,7 @@ def _protection_part(plan: PlannedRelease) -> Iterator[str]:
     delta = f" at δ = {float(cost.delta):.3g}" if cost.delta else ""
     yield f"{paid}ε = {readable_epsilon(cost.epsilon)}{delta} for {noun.say(str(unit))}. {level_of(epsilon).judgement}"
     yield (
-        f"Somebody who thinks it 50 % likely that {_question(plan)} can become at most {at_most(posterior_belief(0.5, epsilon))} sure"
+        f"Somebody who thinks it 50 % likely that {_question(plan)} can become at most {percent_at_most(posterior_belief(0.5, epsilon))} sure"
         + (" (except with a small probability)." if cost.delta else ".")
     )
     many = COMMUTER_UNITS_PER_MONTH.get("trip" if not isinstance(unit, Person) else unit.per)

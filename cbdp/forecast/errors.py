@@ -14,11 +14,11 @@ from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.forecast.plan import ModelledMechanism, PlannedRelease, is_modelled
+from cbdp.numbers import percent_at_most
 from cbdp.parts import did_you_mean
 from cbdp.privacy.expected_error import DemandFacts, ErrorModel, error_model
 from cbdp.privacy.numbers import Number, positive
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, Use, average_count, use_of
-from cbdp.report.text import at_most
 from cbdp_features.dag import distinguished_attributes, undistinguished
 
 SIGNIFICANT_DIGITS = 3  # of an ε that is worked out: it is rounded up to so many
@@ -429,5 +429,5 @@ def reason(epsilon: float) -> str:
     'somebody who thought it 0.1 % likely may become over 99.9 % sure'
     """
     sure = posterior_belief(PRIOR_BELIEF, epsilon)
-    certainty = "over 99.9 %" if sure > 0.999 else at_most(sure)
+    certainty = "over 99.9 %" if sure > 0.999 else percent_at_most(sure)
     return f"somebody who thought it {100 * PRIOR_BELIEF:g} % likely may become {certainty} sure"

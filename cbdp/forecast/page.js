@@ -2,9 +2,9 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
-  /* formulas.js */
-  /* saying.js */
-  /* drawing.js */
+  /* forecast/formulas.js */
+  /* forecast/saying.js */
+  /* forecast/drawing.js */
 
   // What is chosen. Sliders hold places in lists; shares are thousandths by table once somebody has moved one.
   const start = () => ({

@@ -18,16 +18,15 @@ import pyarrow.parquet as pq
 
 from cbdp import __version__
 from cbdp.features import SINGLETON, TOTAL
+from cbdp.numbers import MAX_PICTURABLE_EPSILON, factor_text
 from cbdp.release.manifest import registry_fields
 from cbdp.release.release import Release
 from cbdp.release.roles import PLACE_NAMES, counted_noun, enumerated, period_names
 from cbdp.release.serialization import unit_json
 from cbdp.release.summary import (
-    MAX_PICTURABLE_EPSILON,
     contents_text,
     delta_rho_text,
     epsilon_text,
-    factor_text,
     guarantee_text,
     left_out,
     protected_text,

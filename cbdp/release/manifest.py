@@ -71,7 +71,7 @@ UNNAMED_NOISE, UNSTATED_NOISE = (
 RENAMED_SETTINGS = {"trips": "expected_trips", "filled": "expected_filled"}  # settings of version 1
 USER_LEVEL = "User-level"
 SUPPRESSION_NOTE = "Rounding, clipping or suppression of noisy counts."
-CODE_SUFFIXES = (".py", ".css", ".js", ".html", ".json")  # what the text of a release follows from
+CODE_SUFFIXES = (".py", ".css", ".js", ".jinja", ".json")  # what the text of a release follows from
 
 
 def describe(release: Release) -> Description:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import Any
 
+from cbdp.numbers import amount_text
 from cbdp.privacy.accounting import PrivacyGuarantee, readable_epsilon
 from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.periods import period_of
@@ -24,46 +23,6 @@ from cbdp.release.roles import (
 from cbdp.release.views import Published
 from cbdp.text import html_text, message, printable
 from cbdp_features.tables import html_table
-
-MAX_PICTURABLE_EPSILON = 30  # beyond, e^ε has more than 13 digits, and nobody can picture it
-
-
-def amount_text(amount: Fraction) -> str:
-    """An ε or a ρ to read: a decimal where it is one, a fraction where that is short.
-
-    >>> amount_text(Fraction(1, 5)), amount_text(Fraction(2)), amount_text(Fraction(1, 3))
-    ('0.2', '2', '1/3 ≈ 0.3333')
-    """
-    amount, decimal = Fraction(amount), f"{float(amount):.4g}"  # a manifest may state a decimal alone
-    if Fraction(decimal) == amount:
-        return decimal
-    short = f"{amount.numerator}/{amount.denominator}"
-    return f"{short} ≈ {decimal}" if len(short) <= 12 else f"≈ {decimal}"
-
-
-def number_text(value: float) -> str:
-    """Whole numbers with separators, others with three digits.
-
-    >>> number_text(37709), number_text(2.71828), number_text(22026.47), number_text(1e9)
-    ('37,709', '2.72', '22,026', '1,000,000,000')
-    """
-    if value >= 1e15:
-        return f"{value:.2e}"
-    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.3g}"
-
-
-def factor_text(epsilon: float) -> str:
-    """e^ε, as far as it can be written, rounded up: it is the most that may be.
-
-    >>> factor_text(1), factor_text(0.1), factor_text(6)
-    ('2.8', '1.11', '404')
-    """
-    if epsilon > MAX_PICTURABLE_EPSILON:
-        return "more than 10 million million"
-    value = math.exp(epsilon)
-    digits = 0 if value >= 100 else 1 if value > 1.99 else 2
-    up = math.ceil(value * 10**digits - 1e-9) / 10**digits
-    return number_text(up) if not digits else f"{up:.{digits}f}"
 
 
 def title_of(release: Release, parts: Roles | None = None) -> str:
@@ -153,10 +112,11 @@ def protected_text(unit: Unit, noun: Noun = TRIP_NOUN) -> str:
 def epsilon_text(claim: PrivacyGuarantee) -> str:
     """ε, or nothing where nothing is promised.
 
-    >>> from cbdp.privacy.accounting import DPCost
-    >>> from cbdp.privacy.unit import Trip
-    >>> epsilon_text(PrivacyGuarantee(Trip(), DPCost("total", Fraction(1, 2))))
-    'ε = 0.5'
+        >>> from cbdp.numbers import amount_text
+    from cbdp.privacy.accounting import DPCost
+        >>> from cbdp.privacy.unit import Trip
+        >>> epsilon_text(PrivacyGuarantee(Trip(), DPCost("total", Fraction(1, 2))))
+        'ε = 0.5'
     """
     if not claim.holds:
         return "none"

@@ -17,7 +17,6 @@ from cbdp.release.periods import calendar_order, is_single_day
 from cbdp.release.roles import PLACE_NAMES, Roles, counted_noun, period_names, roles
 from cbdp.release.views import MAX_INTERVALS, Frame, GroupedCounts, Published, map_frame, stop_totals
 from cbdp.report.reliability import reliability_of, supported
-from cbdp.report.text import display_labels
 from cbdp_features.places import Stops
 from cbdp_features.universe import Dimension
 
@@ -512,3 +511,24 @@ def _medoid(stops: list[tuple[str, float, float]]) -> str:
     points = np.array([stop[1:] for stop in stops])
     off = (points - points.mean(axis=0)) * [1.0, math.cos(math.radians(points[:, 0].mean()))]
     return min(zip(np.round((off**2).sum(axis=1), 12).tolist(), (s[0] for s in stops), strict=True))[1]
+
+
+# Labels as charts and pages show them
+
+
+def display_labels(published: Published, attribute: str) -> list[str]:
+    """The labels of an attribute; stops by their names, and by their ids where these differ."""
+    labels, places = published.labels(attribute), published.places
+    if places is None or not _are_stop_ids(published, attribute):
+        return labels
+    names = {str(stop): name for stop, name in zip(places.ids, places.names, strict=True)}
+    return [label if names.get(label, label) == label else f"{names[label]} ({label})" for label in labels]
+
+
+def _are_stop_ids(published: Published, attribute: str) -> bool:
+    """Whether labels are ids of stops. Times may look like some, too."""
+    dimension = published.dag.universe.dimensions.get(attribute)
+    parts = roles(published.dag)
+    if dimension is None or attribute == parts.time:
+        return False
+    return attribute in (*PLACE_NAMES, *(parts.ends or ()))

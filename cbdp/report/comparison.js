@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const at = (id) => document.getElementById(id);
-  /* tip.js */
+  /* report/tip.js */
   for (const mark of document.querySelectorAll("[data-tip]")) {
     const words = () => mark.dataset.tip;
     mark.addEventListener("pointermove", (e) => show(words(), e.clientX, e.clientY));

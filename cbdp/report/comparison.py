@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from cbdp.numbers import confidence_text, signed, signed_percent
 from cbdp.release.comparison import CHANCE, CHANGED, NOISE, ReleaseComparison
-from cbdp.report.markup import Html, join, page, tag
+from cbdp.report.rendering import Pill, Tile, render
 from cbdp_features.places import Stops
 
 MAX_ROWS_NAMED = 5  # rows that the head names
@@ -33,202 +34,102 @@ def build(
     >>> build(cbdp.compare(may, june, by="time")).startswith("<!doctype html>")
     True
     """
-    sections = [
-        ("map", "Where it changed", change_map(comparison, places)),
-        ("multiples", "Change by group", small_multiples(comparison)),
-        ("stems", "The clearest changes", stem_plot(comparison)),
-        ("all", "Every row", rows_table(comparison)),
-        ("method", "How to read this", _method(comparison)),
-    ]
-    shown = [(key, name, inside) for key, name, inside in sections if inside is not None]
-    body = join(
-        _page_head(comparison, whole),
-        tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in shown], aria_label="Contents"),
-        tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in shown]),
-        tag(
-            "footer", tag("p", "Made by cbdp from published values only. Opening this page sends no request.")
-        ),
+    change, multiples, stems = (
+        change_map(comparison, places),
+        small_multiples(comparison),
+        stem_plot(comparison),
     )
-    return page(f"Change from {comparison.names[0]} to {comparison.names[1]}", body, {}, name="comparison")
-
-
-def _page_head(comparison: ReleaseComparison, whole: ReleaseComparison | None) -> Html:
-    lead = [tag("p", sentence.replace(" %", "\u00a0%"), class_="lead") for sentence in comparison.headline]
-    notes = [tag("p", note, class_="note") for note in comparison.notes]
-    return tag(
-        "header",
-        tag("p", f"{comparison.names[0]} → {comparison.names[1]}", class_="where"),
-        tag("h1", comparison.noun.say("How trips changed")),
-        lead,
-        _clearest_changes(comparison),
-        _tiles(comparison, whole),
-        notes,
-    )
-
-
-def _clearest_changes(comparison: ReleaseComparison) -> Html | None:
+    sections = {
+        "map": change and "Where it changed",
+        "multiples": multiples and "Change by group",
+        "stems": stems and "The clearest changes",
+        "all": "Every row",
+        "method": "How to read this",
+    }
     changed = comparison.standing_out()[:MAX_ROWS_NAMED] if comparison.by else []
-    return (
-        tag(
-            "ul",
-            [tag("li", f"{label_of(comparison, row)}: {change_text(comparison, row)}") for row in changed],
-        )
-        if changed
-        else None
+    return render(
+        "report/comparison.html.jinja",
+        style=["report/comparison.css"],
+        script="report/comparison.js",
+        data={},
+        comparison=comparison,
+        noun=comparison.noun,
+        say=comparison.noun.say,
+        confidence=confidence_text(comparison.confidence),
+        sections={key: name for key, name in sections.items() if name},
+        clearest=[f"{label_of(comparison, row)}: {change_text(comparison, row)}" for row in changed],
+        head=_tiles(comparison, whole),
+        map=change,
+        multiples=multiples,
+        size=PANEL,
+        stems=stems,
+        row_head=[*(comparison.by or ("",)), *ROW_HEADINGS],
+        rows=[_table_row(comparison, row) for row in _order(comparison)[:MAX_ROWS_LISTED]],
     )
 
 
-def _tiles(comparison: ReleaseComparison, whole: ReleaseComparison | None) -> Html:
-    first, second = (int(comparison.columns[side].sum()) for side in ("first", "second"))  # type: ignore[union-attr]
-    tiles = [
-        (comparison.noun.say("Published trips before"), f"{first:,}", comparison.names[0]),
-        (comparison.noun.say("Published trips after"), f"{second:,}", comparison.names[1]),
-        (
-            "Change",
-            signed(second - first),
-            f"{percent_of(first, second)}{_certain_changes(comparison if comparison.rows == 1 else whole)}",
-        ),
-        (
-            "Rows that stand out",
-            f"{len(comparison.standing_out()):,}",
-            f"of {comparison.rows:,}, after the correction for many rows",
-        ),
-    ]
-    return tag("div", [_headline_tile(*tile) for tile in tiles], class_="tiles")
+def _tiles(comparison: ReleaseComparison, whole: ReleaseComparison | None) -> list[Tile]:
+    first, second = (
+        sum(numbers_of(comparison, row)[side] for row in range(comparison.rows)) for side in (0, 1)
+    )
+    say, changed = comparison.noun.say, len(comparison.standing_out())
+    sure = _certain_change(comparison if comparison.rows == 1 else whole)
+    return [
+        Tile(say("Published trips before"), f"{first:,}", comparison.names[0]),
+        Tile(say("Published trips after"), f"{second:,}", comparison.names[1]),
+        Tile("Change", signed(second - first), f"{signed_percent(first, second)}{sure}"),
+        Tile("Rows that stand out", f"{changed:,}", f"of {comparison.rows:,}, after the correction for many rows"),
+    ]  # fmt: skip
 
 
-def _certain_changes(whole: ReleaseComparison | None) -> str:
+def _certain_change(whole: ReleaseComparison | None) -> str:
     if whole is None or whole.rows != 1:
         return ""
     if ends_of(whole, 0) is None:
         return "; no interval: no measured table adds up to it"
-    return f"; {100 * whole.confidence:g} % interval {range_of(whole, 0)}"
+    return f"; {confidence_text(whole.confidence)} interval {range_of(whole, 0)}"
 
 
-def _headline_tile(head: str, value: str, about: str) -> Html:
-    return tag(
-        "div",
-        tag("span", head, class_="head"),
-        tag("span", value, class_="value"),
-        tag("span", about, class_="about"),
-        class_="tile",
-    )
+# The table of all rows: those that stand out first; a page lists so many, and says where the others are
 
 
-def _method(comparison: ReleaseComparison) -> Html:
-    percent = f"{100 * comparison.confidence:g} %"
-    return join(
-        tag(
-            "p",
-            "Both releases carry random noise that protects people. So two releases differ even where nothing changed. ",
-            f"The interval of a change holds the true change with {percent} confidence, each row on its own.",
-        ),
-        tag(
-            "p",
-            "“More than noise can explain”: the interval leaves zero out, and it still does so after the Benjamini–Hochberg "
-            "correction for looking at many rows at once. “Could be chance among so many rows”: on its own the row looks changed, but "
-            "so would some rows without any change. “Within noise”: no change can be told from none, which does not prove that there is none. "
-            "“Cannot tell”: no measured table adds up to the row, so it has no interval.",
-        ),
-        tag(
-            "p",
-            "Verdicts are about noise only. Whether a change comes from the season, a holiday, or a new timetable, numbers alone do not say.",
-        ),
-        tag("p", _legend(comparison)),
-    )
+@dataclass(frozen=True)
+class TableRow:
+    """A row: its labels, its numbers as text and to sort by, its verdict, and whether it stands out (1 or 0)."""
 
-
-def _legend(comparison: ReleaseComparison) -> Html:
-    say = comparison.noun.say
-    marks = ((1, True, say("more trips")), (-1, True, say("fewer trips")), (1, False, "within noise"))
-    return tag(
-        "ul",
-        [
-            tag(
-                "li",
-                tag(
-                    "svg",
-                    tag("rect", width=12, height=12, rx=3, class_=mark_of(sign, sure)),
-                    width=12,
-                    height=12,
-                ),
-                text,
-            )
-            for sign, sure, text in marks
-        ],
-        class_="legend",
-    )
-
-
-# The table of all rows
-
-
-def rows_table(comparison: ReleaseComparison) -> Html:
-    """Every row, those that stand out first; a page lists so many, and says where the others are."""
-    order = _order(comparison)
-    names = [*(comparison.by or ("",)), *ROW_HEADINGS]
-    head = tag(
-        "thead", tag("tr", [tag("th", tag("button", name, type="button"), scope="col") for name in names])
-    )
-    body = [_table_row(comparison, row) for row in order[:MAX_ROWS_LISTED]]
-    more = (
-        f" The page lists {MAX_ROWS_LISTED:,} of {comparison.rows:,}; cbdp compare --format csv has all."
-        if comparison.rows > MAX_ROWS_LISTED
-        else ""
-    )
-    controls = tag(
-        "div",
-        tag("label", "Find ", tag("input", id="find", type="search")),
-        tag("label", tag("input", id="only", type="checkbox"), " only rows that stand out"),
-        tag("span", "", id="shown", class_="muted"),
-        class_="choices",
-    )
-    return join(
-        controls,
-        tag("p", more, class_="note") if more else None,
-        tag(
-            "div",
-            tag("table", head, tag("tbody", body), id="rows", class_="rows sortable"),
-            class_="tall scroll",
-            tabindex=0,
-        ),
-    )
+    labels: list[str]
+    cells: list[tuple[str, float]]
+    pill: Pill
+    out: int
 
 
 def _order(comparison: ReleaseComparison) -> list[int]:
-    first = comparison.standing_out()
-    chance: Any = comparison.columns["chance"]
+    first, chance = comparison.standing_out(), _chances(comparison)
     return [*first, *sorted(set(range(comparison.rows)) - set(first), key=lambda row: (chance[row], row))]
 
 
-def _table_row(comparison: ReleaseComparison, row: int) -> Html:
+def _table_row(comparison: ReleaseComparison, row: int) -> TableRow:
     first, second, change = numbers_of(comparison, row)
-    ends = ends_of(comparison, row)
-    verdict, ratio = str(comparison.columns["verdict"][row]), float(comparison.columns["ratio"][row])  # type: ignore[arg-type]
-    labels = [str(comparison.columns[name][row]) for name in comparison.by] or [f"all {comparison.noun.many}"]
-    shown = "–" if math.isnan(ratio) else f"{ratio:.3g}"
-    cells = [
-        tag("th", labels[0], scope="row"),
-        [tag("td", label) for label in labels[1:]],
-        _table_cell(f"{first:,}", first),
-        _table_cell(f"{second:,}", second),
-        _table_cell(signed(change), change),
-        _table_cell(
-            "–" if ends is None else range_of(comparison, row), -1 if ends is None else ends[1] - ends[0]
-        ),
-        _table_cell(shown, -1 if math.isnan(ratio) else round(ratio, 6)),
-        tag("td", tag("span", verdict, class_=f"pill {VERDICT_CLASSES.get(verdict, 'none')}")),
-    ]
-    return tag("tr", cells, data_out=int(verdict == CHANGED))
-
-
-def _table_cell(text: str, value: float) -> Html:
-    return tag("td", text, class_="number", data_value=value)
+    ends, ratio = ends_of(comparison, row), _number(comparison, "ratio", row)
+    verdict = str(comparison.columns["verdict"][row])
+    labels = [str(comparison.columns[name][row]) for name in comparison.by]
+    return TableRow(
+        labels or [f"all {comparison.noun.many}"],
+        [
+            (f"{first:,}", first),
+            (f"{second:,}", second),
+            (signed(change), change),
+            ("–", -1) if ends is None else (range_of(comparison, row), ends[1] - ends[0]),
+            ("–", -1) if math.isnan(ratio) else (f"{ratio:.3g}", round(ratio, 6)),
+        ],
+        Pill(verdict, VERDICT_CLASSES.get(verdict, "none")),
+        int(verdict == CHANGED),
+    )
 
 
 # The map: a disc for each stop or zone, or a line for each pair, as large as its change; grey where noise explains it
 
-MAP_WIDTH, MAP_PADDING = 900.0, 46.0  # pixels
+MAP_WIDTH, MAP_PADDING = 900, 46  # pixels
 MAX_DISC_RADIUS = 26.0  # pixels: the radius of the largest change
 MAX_LINE_WIDTH = 9.0  # pixels: the width of the largest change
 MAX_LINES = 80  # lines drawn, the clearest changes
@@ -236,7 +137,32 @@ MAX_PLACES_NAMED = 24  # places that are named
 Point = tuple[float, float]
 
 
-def change_map(comparison: ReleaseComparison, places: Stops | None) -> Html | None:
+@dataclass(frozen=True)
+class Mark:
+    """A row on the map: a disc of this radius, or a path of this width; as large as the change, grey where noise explains it."""
+
+    size: str
+    colour: str
+    tip: str
+    x: str = ""
+    y: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class ChangeMap:
+    """The map: all stops, the marks on them, and the names of some, each with its place."""
+
+    note: str
+    label: str
+    width: int
+    height: str
+    stops: list[tuple[str, str]]
+    marks: list[Mark]
+    names: list[tuple[str, str, str]]
+
+
+def change_map(comparison: ReleaseComparison, places: Stops | None) -> ChangeMap | None:
     """None where the rows are no places, or nobody knows where they are."""
     if places is None or len(comparison.by) not in (1, 2):
         return None
@@ -244,21 +170,21 @@ def change_map(comparison: ReleaseComparison, places: Stops | None) -> Html | No
     if any(not s for s in seats):
         return None
     at, tall = _projected({k: p for s in seats for k, p in s.items()}, places)
-    marks = _discs(comparison, at) if len(comparison.by) == 1 else _lines(comparison, at)
-    dots = _stops(places, at)
-    label = f"Map of the change by {' and '.join(comparison.by)}"
-    ground = tag("rect", width=MAP_WIDTH, height=f"{tall:.0f}", rx=10, class_="ground")
-    picture = tag(
-        "svg", ground, dots, marks, viewBox=f"0 0 {MAP_WIDTH:.0f} {tall:.0f}", width=f"{MAP_WIDTH:.0f}", height=f"{tall:.0f}", role="img",
-        aria_label=label, class_="picture",
-    )  # fmt: skip
-    what = "Discs are as large as the change." if len(comparison.by) == 1 else _lines_note(comparison)
-    note = f"{what} Orange: more {comparison.noun.many}, blue: fewer, grey: within noise."
-    return join(tag("p", note, class_="note"), tag("div", picture, id="chart-map"))
+    marks, names = _discs(comparison, at) if len(comparison.by) == 1 else _lines(comparison, at)
+    lines = f"Lines bend to the right of their direction and are as wide as the change; the {min(MAX_LINES, comparison.rows)} clearest are drawn."
+    return ChangeMap(
+        "Discs are as large as the change." if len(comparison.by) == 1 else lines,
+        f"Map of the change by {' and '.join(comparison.by)}",
+        MAP_WIDTH,
+        f"{tall:.0f}",
+        [_text(at["stop", i]) for i in range(len(places)) if ("stop", i) in at],
+        marks,
+        names,
+    )
 
 
-def _lines_note(comparison: ReleaseComparison) -> str:
-    return f"Lines bend to the right of their direction and are as wide as the change; the {min(MAX_LINES, comparison.rows)} clearest are drawn."
+def _text(point: Point) -> tuple[str, str]:
+    return f"{point[0]:.1f}", f"{point[1]:.1f}"
 
 
 def _positions(comparison: ReleaseComparison, name: str, places: Stops) -> dict[tuple[str, Hashable], Point]:
@@ -309,76 +235,48 @@ def _projected(
     return projected, height
 
 
-def _stops(places: Stops, at: Mapping[tuple[str, Hashable], Point]) -> list[Html]:
-    return [
-        tag("circle", cx=f"{at['stop', i][0]:.1f}", cy=f"{at['stop', i][1]:.1f}", r=1.4, class_="ink")
-        for i in range(len(places))
-        if ("stop", i) in at
-    ]
-
-
-def _discs(comparison: ReleaseComparison, at: Mapping[tuple[str, Hashable], Point]) -> list[Html]:
+def _discs(
+    comparison: ReleaseComparison, at: Mapping[tuple[str, Hashable], Point]
+) -> tuple[list[Mark], list[tuple[str, str, str]]]:
     most = max(1, *(abs(numbers_of(comparison, row)[2]) for row in range(comparison.rows)))
     order = sorted(range(comparison.rows), key=lambda row: -abs(numbers_of(comparison, row)[2]))
     marks, names = [], []
     for place, row in enumerate(order):
         x, y = at["at", comparison.columns[comparison.by[0]][row]]
-        change, sure = numbers_of(comparison, row)[2], stands_out(comparison, row)
-        radius = max(2.0, MAX_DISC_RADIUS * math.sqrt(abs(change) / most))
+        radius = max(2.0, MAX_DISC_RADIUS * math.sqrt(abs(numbers_of(comparison, row)[2]) / most))
         marks.append(
-            tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=f"{radius:.1f}", class_=f"mark dot {mark_of(change, sure)}", data_tip=tip_of(comparison, row), tabindex=0)
-        )  # fmt: skip
-        if place < MAX_PLACES_NAMED and (sure or comparison.rows <= MAX_PLACES_NAMED):
-            names.append(
-                tag(
-                    "text",
-                    label_of(comparison, row),
-                    x=f"{x:.1f}",
-                    y=f"{y - radius - 3:.1f}",
-                    text_anchor="middle",
-                    class_="halo",
-                )
-            )
-    return [*marks, *names]
+            Mark(f"{radius:.1f}", colour_of(comparison, row), tip_of(comparison, row), *_text((x, y)))
+        )
+        if place < MAX_PLACES_NAMED and (stands_out(comparison, row) or comparison.rows <= MAX_PLACES_NAMED):
+            names.append((label_of(comparison, row), *_text((x, y - radius - 3))))
+    return marks, names
 
 
-def _lines(comparison: ReleaseComparison, at: Mapping[tuple[str, Hashable], Point]) -> list[Html]:
-    chance = np.asarray(comparison.columns["chance"], dtype=float)
+def _lines(
+    comparison: ReleaseComparison, at: Mapping[tuple[str, Hashable], Point]
+) -> tuple[list[Mark], list[tuple[str, str, str]]]:
+    chance = _chances(comparison)
     order = sorted(
         range(comparison.rows), key=lambda row: (not stands_out(comparison, row), chance[row], row)
     )[:MAX_LINES]
     most = max(1, *(abs(numbers_of(comparison, row)[2]) for row in order))
-    marks: list[Html] = []
+    marks: list[Mark] = []
     seen: dict[Hashable, Point] = {}
     for row in reversed(order):
         ends = [comparison.columns[name][row] for name in comparison.by]
         (x0, y0), (x1, y1) = (at["at", end] for end in ends)
-        change = numbers_of(comparison, row)[2]
-        shown = {"class_": "", "data_tip": tip_of(comparison, row), "tabindex": 0}
-        mark = mark_of(change, stands_out(comparison, row))
-        wide = max(1.0, MAX_LINE_WIDTH * math.sqrt(abs(change) / most))
         seen.update(zip(ends, ((x0, y0), (x1, y1)), strict=True))
+        wide = max(1.0, MAX_LINE_WIDTH * math.sqrt(abs(numbers_of(comparison, row)[2]) / most))
+        shown = colour_of(comparison, row), tip_of(comparison, row)
         if (x0, y0) == (x1, y1):
-            marks.append(
-                tag(
-                    "circle",
-                    cx=f"{x0:.1f}",
-                    cy=f"{y0:.1f}",
-                    r=f"{6 + wide:.1f}",
-                    **{**shown, "class_": f"mark dot {mark}"},
-                )
-            )
+            marks.append(Mark(f"{6 + wide:.1f}", *shown, *_text((x0, y0))))
             continue
         bend = 0.14
         cx, cy = (x0 + x1) / 2 - (y1 - y0) * bend, (y0 + y1) / 2 + (x1 - x0) * bend
         path = f"M{x0:.1f},{y0:.1f} Q{cx:.1f},{cy:.1f} {x1:.1f},{y1:.1f}"
-        marks.append(
-            tag("path", d=path, stroke_width=f"{wide:.1f}", **{**shown, "class_": f"mark way s-{mark}"})
-        )
-    names = [
-        tag("text", str(label), x=f"{x:.1f}", y=f"{y - 10:.1f}", text_anchor="middle", class_="halo") for label, (x, y) in list(seen.items())[-MAX_PLACES_NAMED:]
-    ]  # fmt: skip
-    return [*marks, *names]
+        marks.append(Mark(f"{wide:.1f}", *shown, path=path))
+    named = list(seen.items())[-MAX_PLACES_NAMED:]
+    return marks, [(str(label), *_text((x, y - 10))) for label, (x, y) in named]
 
 
 # Small multiples: a little chart of the change over time for each group
@@ -386,11 +284,69 @@ def _lines(comparison: ReleaseComparison, at: Mapping[tuple[str, Hashable], Poin
 MAX_PANELS = 24  # the groups with the largest changes
 MAX_VALUES_ALONG = 100  # values along a chart
 TIME_LABEL = re.compile(r"\d{1,2}:\d{2}|\d{4}-\d{2}-\d{2}$")
-PANEL_WIDTH, PANEL_HEIGHT, PANEL_LEFT, PANEL_TOP, PANEL_BASE = 260, 110, 46, 8, 18  # pixels
 
 
-def small_multiples(comparison: ReleaseComparison) -> Html | None:
-    """One chart for each group of the other attributes; all have the same scale."""
+@dataclass(frozen=True)
+class PanelSize:
+    """Where things stand in a chart, in pixels; `middle` is no change."""
+
+    width: int = 260
+    height: int = 110
+    left: int = 46
+    right: int = 256
+    top: int = 8
+    base: int = 92
+    middle: float = 50.0
+
+
+PANEL = PanelSize()
+
+
+@dataclass(frozen=True)
+class Whisker:
+    """An interval at a bar."""
+
+    x: str
+    high: str
+    low: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A change along the chart."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    colour: str
+    tip: str
+    whisker: Whisker | None
+
+
+@dataclass(frozen=True)
+class ChangePanel:
+    """The chart of one group."""
+
+    name: str
+    label: str
+    bars: list[Bar]
+
+
+@dataclass(frozen=True)
+class Multiples:
+    """One chart for each group of the other attributes; all have the same scale, from `least` to `most`, and the same ends."""
+
+    note: str
+    panels: list[ChangePanel]
+    least: str
+    most: str
+    first: str
+    last: str
+
+
+def small_multiples(comparison: ReleaseComparison) -> Multiples | None:
+    """None where no attribute is a time."""
     along = time_attribute(comparison)
     if along is None:
         return None
@@ -406,14 +362,19 @@ def small_multiples(comparison: ReleaseComparison) -> Html | None:
         1, *(abs(n) for r in shown for n in (numbers_of(comparison, r)[2], *(ends_of(comparison, r) or ())))
     )
     values = list(dict.fromkeys(comparison.columns[along]))
-    figures = [_panel(comparison, key, panels[key], along, values, most) for key in order]
-    left = (
+    panels_left = (
         f" The {MAX_PANELS} groups with the largest changes of {len(panels):,} are shown."
         if len(panels) > MAX_PANELS
         else ""
     )
-    note = f"Bars are changes by {along}, lines their intervals, all on the same scale (up to {signed(most)}).{left}"
-    return join(tag("p", note, class_="note"), tag("div", figures, class_="multiples", id="chart-multiples"))
+    return Multiples(
+        f"Bars are changes by {along}, lines their intervals, all on the same scale (up to {signed(most)}).{panels_left}",
+        [_panel(comparison, key, panels[key], along, values, most) for key in order],
+        signed(-most),
+        signed(most),
+        str(values[0]),
+        str(values[-1]),
+    )
 
 
 def time_attribute(comparison: ReleaseComparison) -> str | None:
@@ -432,61 +393,37 @@ def _panel(
     along: str,
     values: list[Hashable],
     most: int,
-) -> Html:
-    step = (PANEL_WIDTH - PANEL_LEFT - 4) / len(values)
-    middle = PANEL_TOP + (PANEL_HEIGHT - PANEL_TOP - PANEL_BASE) / 2
-    high = (PANEL_HEIGHT - PANEL_TOP - PANEL_BASE) / 2
+) -> ChangePanel:
+    step = (PANEL.right - PANEL.left) / len(values)
     place = {value: number for number, value in enumerate(values)}
-    marks = []
-    for row in rows:
-        x = PANEL_LEFT + step * place[comparison.columns[along][row]]
-        marks.append(_bar(comparison, row, x, step, middle, high / most))
-    axis = tag("line", x1=PANEL_LEFT, x2=PANEL_WIDTH - 4, y1=middle, y2=middle, class_="axis")
-    words = [
-        tag("text", signed(most), x=PANEL_LEFT - 4, y=PANEL_TOP + 8, text_anchor="end", class_="muted"),
-        tag(
-            "text",
-            signed(-most),
-            x=PANEL_LEFT - 4,
-            y=PANEL_HEIGHT - PANEL_BASE,
-            text_anchor="end",
-            class_="muted",
-        ),
-        tag("text", values[0], x=PANEL_LEFT, y=PANEL_HEIGHT - 3, class_="muted"),
-        tag("text", values[-1], x=PANEL_WIDTH - 4, y=PANEL_HEIGHT - 3, text_anchor="end", class_="muted"),
-    ]
     others = (name for name in comparison.by if name != along)
     name = (
         ", ".join(f"{other} {value}" for other, value in zip(others, key, strict=True))
         or f"all {comparison.noun.many}"
     )
-    picture = tag(
-        "svg",
-        axis,
-        marks,
-        words,
-        viewBox=f"0 0 {PANEL_WIDTH} {PANEL_HEIGHT}",
-        role="img",
-        aria_label=f"Change of {name} by {along}",
-    )
-    return tag("figure", tag("figcaption", name), picture)
+    bars = [
+        _bar(comparison, row, PANEL.left + step * place[comparison.columns[along][row]], step, most)
+        for row in rows
+    ]
+    return ChangePanel(name, f"Change of {name} by {along}", bars)
 
 
-def _bar(comparison: ReleaseComparison, row: int, x: float, step: float, middle: float, unit: float) -> Html:
+def _bar(comparison: ReleaseComparison, row: int, x: float, step: float, most: int) -> Bar:
+    unit = (PANEL.middle - PANEL.top) / most
     change, ends = numbers_of(comparison, row)[2], ends_of(comparison, row)
-    top, tall = middle - max(change, 0) * unit, max(abs(change) * unit, 0.6)
-    mark = mark_of(change, stands_out(comparison, row))
     wide = max(step - math.ceil(step / 8), 0.8)
-    bar = tag(
-        "rect", x=f"{x:.1f}", y=f"{top:.1f}", width=f"{wide:.1f}", height=f"{tall:.1f}", class_=f"mark {mark}", data_tip=tip_of(comparison, row)
-    )  # fmt: skip
-    if ends is None:
-        return bar
-    at, (low, high) = x + wide / 2, ends
-    line = tag(
-        "line", x1=f"{at:.1f}", x2=f"{at:.1f}", y1=f"{middle - high * unit:.1f}", y2=f"{middle - low * unit:.1f}", class_="whisker added"
-    )  # fmt: skip
-    return tag("g", bar, line)
+    whisker = ends and Whisker(
+        f"{x + wide / 2:.1f}", f"{PANEL.middle - ends[1] * unit:.1f}", f"{PANEL.middle - ends[0] * unit:.1f}"
+    )
+    return Bar(
+        f"{x:.1f}",
+        f"{PANEL.middle - max(change, 0) * unit:.1f}",
+        f"{wide:.1f}",
+        f"{max(abs(change) * unit, 0.6):.1f}",
+        colour_of(comparison, row),
+        tip_of(comparison, row),
+        whisker,
+    )
 
 
 # The clearest changes one below the other: a dot for the change, a line for its interval, and zero between more and fewer
@@ -496,70 +433,76 @@ STEM_ROW_HEIGHT, STEM_LETTER_WIDTH, STEM_WIDTH, STEM_RIGHT, STEM_TOP = 24, 8.8, 
 MAX_LABEL_LETTERS = 34  # letters of a row's label
 
 
-def stem_plot(comparison: ReleaseComparison) -> Html | None:
+@dataclass(frozen=True)
+class Stem:
+    """A row: its dot, the line of its interval, its label and its change."""
+
+    y: float
+    x: str
+    low: str
+    high: str
+    colour: str
+    tip: str
+    label: str
+    change: str
+
+
+@dataclass(frozen=True)
+class StemPlot:
+    """The clearest changes; `left` and `right` are the sides of what is drawn, `zero` where no change is."""
+
+    width: int
+    height: int
+    top: int
+    left: int
+    right: int
+    zero: str
+    ticks: list[tuple[str, str]]
+    rows: list[Stem]
+
+
+def stem_plot(comparison: ReleaseComparison) -> StemPlot | None:
     """At most 30 rows, by how little chance explains them."""
     if comparison.rows < 2:
         return None
-    chance: Any = comparison.columns["chance"]
+    chance = _chances(comparison)
     order = sorted(range(comparison.rows), key=lambda row: (chance[row], row))[:MAX_STEMS]
-    shown: list[int] = [
-        n for row in order for n in (numbers_of(comparison, row)[2], *(ends_of(comparison, row) or ()))
-    ]
+    shown = [n for row in order for n in (numbers_of(comparison, row)[2], *(ends_of(comparison, row) or ()))]
     low, high = min(0, *shown), max(0, *shown)
     span = max(high - low, 1)
     left = round(
         24 + STEM_LETTER_WIDTH * min(MAX_LABEL_LETTERS, max(len(label_of(comparison, row)) for row in order))
     )
 
-    def at(value: float) -> float:
-        return left + (value - low) / span * STEM_WIDTH
+    def at(value: float) -> str:
+        return f"{left + (value - low) / span * STEM_WIDTH:.1f}"
 
-    tall = STEM_TOP + STEM_ROW_HEIGHT * len(order) + 8
-    marks = [
-        _stem(comparison, row, STEM_TOP + STEM_ROW_HEIGHT * place + STEM_ROW_HEIGHT / 2, left, at)
-        for place, row in enumerate(order)
-    ]
-    zero = tag("line", x1=f"{at(0):.1f}", x2=f"{at(0):.1f}", y1=STEM_TOP - 4, y2=tall - 8, class_="axis")
-    names = [
-        tag("text", text, x=f"{at(value):.1f}", y=14, text_anchor="middle", class_="muted")
-        for text, value in _ticks(low, high)
-    ]
-    label = "The clearest changes, with their intervals"
-    wide = left + STEM_WIDTH + STEM_RIGHT
-    picture = tag(
-        "svg", zero, names, marks, viewBox=f"0 0 {wide} {tall}", width=wide, height=tall, role="img", aria_label=label, class_="picture"
-    )  # fmt: skip
-    note = comparison.noun.say(
-        "Lines are intervals. Coloured: more than noise can explain, orange for more trips and blue for fewer. Grey: within noise."
+    ends = [
+        (signed(end), at(end)) for end in (low, high) if abs(end) > 0.12 * span
+    ]  # those that do not overlap zero
+    return StemPlot(
+        left + STEM_WIDTH + STEM_RIGHT,
+        STEM_TOP + STEM_ROW_HEIGHT * len(order) + 8,
+        STEM_TOP - 4,
+        left,
+        left + STEM_WIDTH + 10,
+        at(0),
+        [("0", at(0)), *ends],
+        [
+            _stem(comparison, row, STEM_TOP + STEM_ROW_HEIGHT * place + STEM_ROW_HEIGHT / 2, at)
+            for place, row in enumerate(order)
+        ],
     )
-    return join(tag("p", note, class_="note"), tag("div", picture, class_="scroll", id="chart-stems"))
 
 
-def _ticks(low: int, high: int) -> list[tuple[str, int]]:
-    """The ends and zero, as far as they do not overlap."""
-    span = max(high - low, 1)
-    return [("0", 0), *((signed(end), end) for end in (low, high) if abs(end) > 0.12 * span)]
-
-
-def _stem(comparison: ReleaseComparison, row: int, y: float, left: int, at: Any) -> Html:
+def _stem(comparison: ReleaseComparison, row: int, y: float, at: Callable[[float], str]) -> Stem:
     change = numbers_of(comparison, row)[2]
     low, high = ends_of(comparison, row) or (change, change)
-    mark = mark_of(change, stands_out(comparison, row))
     text = label_of(comparison, row)
     short = text if len(text) <= MAX_LABEL_LETTERS else f"{text[: MAX_LABEL_LETTERS - 1]}…"
-    line = tag("line", x1=f"{at(low):.1f}", x2=f"{at(high):.1f}", y1=y, y2=y, class_=f"stem s-{mark}")
-    dot = tag(
-        "circle",
-        cx=f"{at(change):.1f}",
-        cy=y,
-        r=5,
-        class_=f"mark {mark}",
-        data_tip=tip_of(comparison, row),
-        tabindex=0,
-    )
-    label = tag("text", short, x=left - 12, y=y + 4, text_anchor="end")
-    number = tag("text", signed(change), x=left + STEM_WIDTH + 10, y=y + 4, class_="muted")
-    return tag("g", line, dot, label, number)
+    return Stem(
+        y, at(change), at(low), at(high), colour_of(comparison, row), tip_of(comparison, row), short, signed(change)
+    )  # fmt: skip
 
 
 # A row in words
@@ -574,37 +517,34 @@ def label_of(comparison: ReleaseComparison, row: int, by: tuple[str, ...] | None
     ) or f"all {comparison.noun.many}"
 
 
-def signed(value: int) -> str:
-    """A change with its sign.
-
-    >>> signed(1200), signed(-3), signed(0)
-    ('+1,200', '−3', '0')
-    """
-    return f"{value:+,}".replace("-", "−") if value else "0"
-
-
-def percent_of(first: int, second: int) -> str:
-    """A change in percent of what was before."""
-    if first <= 0:
-        return "none before"
-    change = 100 * (second - first) / first
-    return f"{change:+.1f} %".replace("-", "−") if abs(change) < 1000 else f"{second / first:.3g} times"
-
-
-def mark_of(sign: float, sure: bool) -> str:
+def colour_of(comparison: ReleaseComparison, row: int) -> str:
     """The colour class of a change."""
-    return ("up" if sign > 0 else "down") if sure else "quiet"
+    if not stands_out(comparison, row):
+        return "quiet"
+    return "up" if numbers_of(comparison, row)[2] > 0 else "down"
+
+
+def _number(comparison: ReleaseComparison, column: str, row: int) -> float:
+    return float(np.asarray(comparison.columns[column])[row])
+
+
+def _chances(comparison: ReleaseComparison) -> list[float]:
+    """How likely chance alone makes each row look changed."""
+    chances: list[float] = np.asarray(comparison.columns["chance"], dtype=float).tolist()
+    return chances
 
 
 def numbers_of(comparison: ReleaseComparison, row: int) -> tuple[int, int, int]:
     """Before, after and change."""
-    first, second, change = (int(comparison.columns[n][row]) for n in ("first", "second", "change"))  # type: ignore[arg-type]
+    first, second, change = (
+        int(np.asarray(comparison.columns[n])[row]) for n in ("first", "second", "change")
+    )
     return first, second, change
 
 
 def ends_of(comparison: ReleaseComparison, row: int) -> tuple[int, int] | None:
     """Both ends of the change's interval, where it has one."""
-    low, high = (float(comparison.columns[n][row]) for n in ("low", "high"))  # type: ignore[arg-type]
+    low, high = (_number(comparison, n, row) for n in ("low", "high"))
     return None if math.isnan(low) else (int(low), int(high))
 
 
@@ -622,9 +562,7 @@ def stands_out(comparison: ReleaseComparison, row: int) -> bool:
 def change_text(comparison: ReleaseComparison, row: int) -> str:
     """A row's change in words."""
     first, second, change = numbers_of(comparison, row)
-    return (
-        f"{first:,} → {second:,}, {signed(change)} ({percent_of(first, second)}; {range_of(comparison, row)})"
-    )
+    return f"{first:,} → {second:,}, {signed(change)} ({signed_percent(first, second)}; {range_of(comparison, row)})"
 
 
 def tip_of(comparison: ReleaseComparison, row: int) -> str:

@@ -39,7 +39,7 @@
   };
 
   // What a mark stands for is shown on hover and on focus, and read by screen readers.
-  /* tip.js */
+  /* report/tip.js */
   const mark = (element, words, choose) => {
     element.classList.add("mark");
     put(element, { "aria-label": words.replace(/\n/g, ", "), role: choose ? "button" : "img", tabindex: -1 }, []);
@@ -297,7 +297,7 @@
     return "M" + [...along.map((t) => side(t, size / 2)), side(neck, flank), tipAt, side(neck, -flank), ...along.reverse().map((t) => side(t, -size / 2))].join("L") + "Z";
   }
 
-  /* dots.js */
+  /* report/dots.js */
   function drawShares() {
     data.shares.forEach((chart, k) => {
       const place = at(`chart-share-${k}`);

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from cbdp.features import SINGLETON, TOTAL
+from cbdp.numbers import amount_text, confidence_text, percent
 from cbdp.privacy.accounting import cost_amount
 from cbdp.release.release import Release
-from cbdp.release.roles import TRIP_NOUN, Noun, Roles, counted_noun, enumerated, roles
+from cbdp.release.roles import Roles, counted_noun, enumerated, roles
 from cbdp.release.summary import (
-    amount_text,
     bounding_text,
     contents_text,
     delta_rho_text,
@@ -23,16 +23,21 @@ from cbdp.release.summary import (
     where_and_when,
 )
 from cbdp.release.views import MAX_REGROUPED_ELEMENTS, Published, published_view
-from cbdp.report.charts import Chart, chart_data
-from cbdp.report.diagrams import budget_diagram, dag_diagram
-from cbdp.report.explore import Section, demand_section, explore_sections
-from cbdp.report.markup import Html, join, page, tag
-from cbdp.report.protection import protection_section
-from cbdp.report.reliability import concentrates_trips, has_expected_counts, supported, verdict_table
-from cbdp.report.text import attribute_words, confidence_text, display_labels, percent, published_features
+from cbdp.report.charts import Chart, chart_data, display_labels
+from cbdp.report.diagrams import DagDiagram, dag_diagram
+from cbdp.report.explore import demand_panel, explore_panels
+from cbdp.report.protection import protection_of
+from cbdp.report.reliability import (
+    attribute_words,
+    concentrates_trips,
+    has_expected_counts,
+    published_features,
+    supported,
+    verdicts_of,
+)
+from cbdp.report.rendering import Tile, render
 from cbdp_features.places import Stops
 
-Tile = tuple[str, str, str]  # a heading, a number, and what it is
 IMPRINT_FIELDS = {
     "publisher": "Publisher",
     "licence": "Licence",
@@ -70,7 +75,9 @@ GLOSSARY_TERMS = {
 }
 
 
-def build(release: Release, *, places: Stops | None = None, manifest: Mapping[str, Any] | None = None) -> str:
+def build(
+    release: Release, *, places: Stops | None = None, manifest: Mapping[str, object] | None = None
+) -> str:
     """The report of a release as HTML, which opens offline and asks nothing of any server.
 
     `places` gives the stops' coordinates for the map, `manifest` what is folded at its end; a release that carries
@@ -86,128 +93,118 @@ def build(release: Release, *, places: Stops | None = None, manifest: Mapping[st
     """
     published = published_view(release, places, manifest)
     parts, data = roles(published.dag), chart_data(published)
-    sections = [s for s in _sections(published, parts, data) if s is not None]
-    body = join(
-        header_section(published, parts, data),
-        tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in sections], aria_label="Contents"),
-        tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in sections]),
-        tag(
-            "footer", tag("p", "Made by cbdp from published values only. Opening this page sends no request.")
-        ),
-    )
+    noun = counted_noun(published.dag.universe)
+    demand, explore = demand_panel(published, data), explore_panels(parts, data)
+    sections = {
+        "protection": "What is protected, and how strongly",
+        "demand": demand and demand.heading,
+        "explore": explore and explore.heading,
+        "trust": "How far each table can be trusted",
+        "budget": "Where the privacy budget went",
+        "tables": "How the tables fit together",
+        "manifest": "Manifest" if published.manifest else None,
+        "glossary": "Glossary",
+    }
     mark = "" if release.secure else "Simulation: "
-    return page(f"{mark}{title_of(release, parts)}: report", body, data)
+    return render(
+        "report/release.html.jinja",
+        data=data,
+        title=f"{mark}{title_of(release, parts)}: report",
+        release=release,
+        noun=noun,
+        say=noun.say,
+        confidence=confidence_text(published.confidence),
+        sections={key: name for key, name in sections.items() if name is not None},
+        head=_head(published, parts, data),
+        protection=protection_of(published),
+        demand=demand,
+        explore=explore,
+        verdicts=verdicts_of(published),
+        budget=_budget_shares(published),
+        consistency=consistency_of(published),
+        manifest=json.dumps(published.manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str),
+        glossary=GLOSSARY_TERMS,
+    )
 
 
-def _sections(published: Published, parts: Roles, data: Chart) -> list[Section | None]:
-    return [
-        ("protection", "What is protected, and how strongly", protection_section(published)),
-        demand_section(published, data),
-        explore_sections(parts, data),
-        ("trust", "How far each table can be trusted", verdict_table(published)),
-        ("budget", "Where the privacy budget went", _budget_content(published)),
-        ("tables", "How the tables fit together", consistency_section(published)),
-        _manifest_section(published),
-        ("glossary", "Glossary", glossary_section(counted_noun(published.dag.universe))),
-    ]
+# Where the budget went: a bar for each answer, as long as its share
 
 
-def _budget_content(published: Published) -> Html:
-    claim, spends = published.release.promise, published.costs()
+@dataclass(frozen=True)
+class BudgetShare:
+    """What one table got of the budget. `length` is that of its bar, of 100."""
+
+    table: str
+    length: str
+    amount: str
+
+
+@dataclass(frozen=True)
+class BudgetShares:
+    """The whole budget in a sentence, its δ in another, and what each table got."""
+
+    whole: str
+    delta: str
+    shares: list[BudgetShare]
+
+
+def _budget_shares(published: Published) -> BudgetShares:
+    claim = published.release.promise
+    amounts = {name: cost_amount(cost) for name, cost in published.costs().items()}
     sign, total = ("ρ" if claim.cost.currency == "rho" else "ε"), cost_amount(claim.cost)
-    whole = f"{sign} = {amount_text(total)}"
-    sentence = f"The whole budget is {whole}."
-    if not claim.holds:
-        sentence = f"The noise is as large as a budget of {whole} would make it, but nothing is promised."
-    delta = f" δ in total: {float(claim.cost.delta):.2g}." if claim.cost.delta and sign == "ε" else ""
-    shared = "The privacy budget was shared among the tables. A larger share means less noise. "
-    return join(
-        tag("p", shared, sentence, delta),
-        budget_diagram({name: cost_amount(spend) for name, spend in spends.items()}, total, sign),
-    )
-
-
-def _manifest_section(published: Published) -> Section | None:
-    if not published.manifest:
-        return None
-    shown = json.dumps(published.manifest, indent=2, sort_keys=True, ensure_ascii=False, default=str)
-    inside = tag("details", tag("summary", "Show the manifest (JSON)"), tag("pre", shown, tabindex=0))
-    explanation = tag(
-        "p",
-        "Everything a reviewer needs to check this release: settings, versions and hashes. The file manifest.json in the "
-        "release’s folder also has the SHA-256 of every file.",
-    )
-    return "manifest", "Manifest", join(explanation, inside)
-
-
-def glossary_section(noun: Noun = TRIP_NOUN) -> Html:
-    return tag(
-        "dl", [[tag("dt", term), tag("dd", noun.say(meaning))] for term, meaning in GLOSSARY_TERMS.items()]
+    whole, most = f"{sign} = {amount_text(total)}", max(amounts.values(), default=total)
+    return BudgetShares(
+        f"The whole budget is {whole}."
+        if claim.holds
+        else f"The noise is as large as a budget of {whole} would make it, but nothing is promised.",
+        f" δ in total: {float(claim.cost.delta):.2g}." if claim.cost.delta and sign == "ε" else "",
+        [
+            BudgetShare(
+                name,
+                f"{float(amount / most) * 100:.2f}",
+                f"{sign} {amount_text(amount)} ({float(100 * amount / total):.3g} %)",
+            )
+            for name, amount in amounts.items()
+        ],
     )
 
 
 # The head: what this is, who publishes it, and the first numbers one asks for
 
 
-def header_section(published: Published, parts: Roles, data: Chart) -> Html:
-    tiles = [
-        tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
-        for head, value, about in headline_tiles(published, data)
-    ]  # fmt: skip
-    sentence = f"{contents_text(published.release, parts)}. Published as {_table_count_text(published)}."
-    return tag(
-        "header",
-        _simulation(published.release),
-        tag("h1", title_of(published.release, parts)),
-        _where_and_when(published.release),
-        tag("p", sentence, class_="lead"),
-        tag("div", tiles, _protection_tile(published.release), class_="tiles"),
-        _imprint(published.release),
+@dataclass(frozen=True)
+class Head:
+    """The head of the page; `setting` is place and period, `imprint` who publishes it."""
+
+    title: str
+    setting: str | None
+    contents: str
+    tiles: list[Tile]
+    imprint: dict[str, str]
+
+
+def _head(published: Published, parts: Roles, data: Chart) -> Head:
+    release = published.release
+    texts = {} if release.about is None else release.about.texts()
+    many = len(published_features(published))
+    agree = "" if release.tables else " that add up to each other"
+    noise = "protected by random noise" if release.promise.holds else "with random noise"
+    return Head(
+        title_of(release, parts),
+        where_and_when(release),
+        f"{contents_text(release, parts)}. Published as {many} table{'s' if many > 1 else ''}{agree}, {noise}.",
+        [*headline_tiles(published, data), _protection_tile(release)],
+        {name: texts[key] for key, name in IMPRINT_FIELDS.items() if key in texts},
     )
 
 
-def _simulation(release: Release) -> Html | None:
-    if release.secure:
-        return None
-    return tag(
-        "p", tag("strong", "Simulation, not a release. "),
-        "Its noise came from a seed, so anybody can compute it and remove it: it protects nobody.",
-        class_="warning", role="alert",
-    )  # fmt: skip
-
-
-def _where_and_when(release: Release) -> Html | None:
-    setting = where_and_when(release)
-    return None if setting is None else tag("p", setting, class_="where")
-
-
-def _imprint(release: Release) -> Html | None:
-    texts = {} if release.about is None else release.about.texts()
-    lines = [
-        tag("div", tag("dt", name), tag("dd", texts[key]))
-        for key, name in IMPRINT_FIELDS.items()
-        if key in texts
-    ]
-    return tag("dl", lines, class_="imprint") if lines else None
-
-
-def _table_count_text(published: Published) -> str:
-    many, release = len(published_features(published)), published.release
-    agree = "" if release.tables else " that add up to each other"
-    noise = "protected by random noise" if release.promise.holds else "with random noise"
-    return f"{many} table{'s' if many > 1 else ''}{agree}, {noise}"
-
-
-def _protection_tile(release: Release) -> Html:
+def _protection_tile(release: Release) -> Tile:
     claim = release.promise
     about = "see below" if release.secure else "this is a simulation"
     if claim.holds:
         sure = delta_rho_text(claim) if claim.cost.delta else f", without exception{delta_rho_text(claim)}"
         about = f"for each {protected_text(claim.unit, counted_noun(release.features.universe))}{sure}"
-    return tag(
-        "div", tag("span", "Protection", class_="head"), tag("span", epsilon_text(claim), class_="value", id="epsilon"),
-        tag("span", about, class_="about"), class_="tile",
-    )  # fmt: skip
+    return Tile("Protection", epsilon_text(claim), about, "epsilon")
 
 
 def headline_tiles(published: Published, data: Chart) -> list[Tile]:
@@ -231,14 +228,11 @@ def _total_tile(published: Published, data: Chart) -> Tile:
     elif data["total"] and not supported(published, (), 0, data["total"]):
         note = "a guess: no measurement tells how many"
     elif whole.low is not None and whole.high is not None and whole.exact:
-        note = f"{confidence_text(published)} interval {int(whole.low):,}–{int(whole.high):,}"
+        note = f"{confidence_text(published.confidence)} interval {int(whole.low):,}–{int(whole.high):,}"
     noun = counted_noun(published.dag.universe)
     only = bounding_text(published.release.claim.unit, noun)
-    return (
-        noun.say("Trips"),
-        f"{data['total']:,}",
-        f"{note}; {only}, so the true number may be higher" if only else note,
-    )
+    about = f"{note}; {only}, so the true number may be higher" if only else note
+    return Tile(noun.say("Trips"), f"{data['total']:,}", about)
 
 
 def _busiest_period_tile(published: Published, data: Chart) -> Tile | None:
@@ -249,7 +243,7 @@ def _busiest_period_tile(published: Published, data: Chart) -> Tile | None:
     if not supported(published, (demand["time"],), best, demand["series"][0]["count"][best]):
         return None
     note = _count_with_interval(demand["series"][0], best, demand["exact"], published)
-    return "Busiest period", demand["names"][best], note
+    return Tile("Busiest period", demand["names"][best], note)
 
 
 def _largest_pair_tile(published: Published, data: Chart) -> Tile | None:
@@ -267,7 +261,7 @@ def _largest_pair_tile(published: Published, data: Chart) -> Tile | None:
     if not supported(published, (matrix["row"], matrix["column"]), place, matrix["cells"][0]["count"][best]):
         return None
     note = _count_with_interval(matrix["cells"][0], best, matrix["exact"], published)
-    return f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", note
+    return Tile(f"Largest {kind} pair", f"{matrix['rows'][row]} → {matrix['columns'][column]}", note)
 
 
 def _most_common_tile(published: Published, share: Chart) -> Tile | None:
@@ -277,53 +271,45 @@ def _most_common_tile(published: Published, share: Chart) -> Tile | None:
     best = int(np.argmax(counts))
     if not supported(published, (share["name"],), best, counts[best]):
         return None
-    note = f"{percent(counts[best] / sum(counts))} of {counted_noun(published.dag.universe).many}: {_count_with_interval(bars, best, share['exact'], published)}"
-    return (
-        f"Most {counted_noun(published.dag.universe).many}, by {attribute_words(share['name'])}",
-        share["labels"][best],
-        note,
-    )
+    noun = counted_noun(published.dag.universe)
+    note = f"{percent(counts[best] / sum(counts))} of {noun.many}: {_count_with_interval(bars, best, share['exact'], published)}"
+    return Tile(f"Most {noun.many}, by {attribute_words(share['name'])}", share["labels"][best], note)
 
 
 def _count_with_interval(bars: Chart, place: int, exact: bool, published: Published) -> str:
     count = counted_noun(published.dag.universe).number(bars["count"][place])
     if "low" not in bars:
         return count
-    sure = f"{confidence_text(published)} interval" if exact else "range"
+    sure = f"{confidence_text(published.confidence)} interval" if exact else "range"
     return f"{count} ({sure} {bars['low'][place]:,}–{bars['high'][place]:,})"
 
 
 # How the tables fit together: what holds among the numbers, checked for this release while its page is written
 
 
-def consistency_section(published: Published) -> Html:
-    dag = published.dag
-    noun = counted_noun(dag.universe)
-    ends = f"“{TOTAL}” is all {noun.many} together; “{SINGLETON}” has a count for {_singleton_words(published)} ({dag.universe.size:,} of them)."
-    picture = tag(
-        "div", dag_diagram(dag), class_="scroll", tabindex=0, role="region", aria_label="Picture of the tables",
-    )  # fmt: skip
-    explanation = tag("p", f"Each table adds up to the tables that its arrows point to. {ends}")
-    return tag("div", picture, tag("div", explanation, consistency_checks(published)), class_="beside")
+@dataclass(frozen=True)
+class Consistency:
+    """How tables are made of each other, what is true of their counts, and how near the estimates are to an optimum."""
+
+    diagram: DagDiagram
+    ends: str
+    checks: str
+    optimum: str | None
 
 
-def consistency_checks(published: Published) -> Html:
-    whole, noun = (
-        "Every published count is a whole number, zero or more. ",
-        counted_noun(published.dag.universe),
-    )
+def consistency_of(published: Published) -> Consistency:
+    dag, noun = published.dag, counted_noun(published.dag.universe)
+    names = [attribute_words(name) for name in dag.universe.dimensions]
+    every = f"every combination of {enumerated(names)}" if len(names) > 1 else f"every {names[0]}"
+    ends = f"“{TOTAL}” is all {noun.many} together; “{SINGLETON}” has a count for {every} ({dag.universe.size:,} of them)."
     if published.release.tables:
         hidden = noun.say("Small counts were left out: a zero may stand for a few trips. ")
-        return tag("p", whole, hidden, _disagreement_note(published))
-    adds = "All tables are sums of the same published trips, so they add up to each other exactly, on this page and in the files. "
-    explanation = noun.say(adds + _rounding_note(published) + _concentration_note(published))
-    return join(tag("p", whole, explanation), _certificate_note(published))
-
-
-def _singleton_words(published: Published) -> str:
-    """What “singleton” counts, in words."""
-    names = [attribute_words(name) for name in published.dag.universe.dimensions]
-    return f"every combination of {enumerated(names)}" if len(names) > 1 else f"every {names[0]}"
+        return Consistency(dag_diagram(dag), ends, hidden + _disagreement_note(published), None)
+    checks = (
+        "All tables are sums of the same published trips, so they add up to each other exactly, on this page and in the files. "
+        f"{_rounding_note(published)}{_concentration_note(published)}"
+    )
+    return Consistency(dag_diagram(dag), ends, noun.say(checks), _certificate_note(published))
 
 
 def _disagreement_note(published: Published) -> str:
@@ -379,7 +365,7 @@ def _concentration_note(published: Published) -> str:
     )
 
 
-def _certificate_note(published: Published) -> Html | None:
+def _certificate_note(published: Published) -> str | None:
     solution = getattr(published.release.estimate, "solution", None)
     residual = getattr(solution, "kkt_residual", None)
     if residual is None:
@@ -389,8 +375,7 @@ def _certificate_note(published: Published) -> Html | None:
         if has_expected_counts(published.release)
         else "the measurements"
     )
-    explanation = (
+    return (
         f"The estimates are the consistent numbers, none below zero, that are closest to {to}. This was checked afterwards, independently "
         f"of the solver: the conditions for an optimum hold up to {residual:.1e} (KKT residual)."
     )
-    return tag("details", tag("summary", "For reviewers: how this was checked"), tag("p", explanation))

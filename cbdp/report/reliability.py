@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -19,13 +19,12 @@ from cbdp.arrays import Floats
 from cbdp.estimation import ESTIMATORS
 from cbdp.estimation.invariants import exact_answers
 from cbdp.features import SINGLETON, FeatureDag
+from cbdp.numbers import confidence_text, number_text, percent
 from cbdp.privacy.measurement import EXACT_VARIANCE, Measurement
 from cbdp.release.release import Release
 from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun, enumerated
-from cbdp.release.summary import number_text
 from cbdp.release.views import MAX_REGROUPED_ELEMENTS, Published
-from cbdp.report.markup import Html, join, table, tag
-from cbdp.report.text import attribute_words, confidence_text, percent, published_features
+from cbdp.report.rendering import Pill, Table
 from cbdp.rounding import ROUNDINGS
 from cbdp_features.dag import determines
 from cbdp_solvers.problem import bincount
@@ -310,81 +309,85 @@ def _aggregated(levels: FeatureDag, m: Measurement, by: Sequence[str]) -> Suppor
 # The verdicts as a table
 
 
-USE_MARKS = (("✓", "good"), ("✓", "good"), ("!", "fair"), ("✕", "poor"))  # of the uses
-VERDICT_HEADINGS = (
-    "Table",
-    "Verdict",
-    "What may I do with it?",
-    "Counts",
-    "Average count",
-    "Clearly above zero",
-)
-NOISE_ONLY_NOTE = "* The file of this table has no intervals: these figures account for the noise alone."
+USE_PILLS = (
+    Pill("", "good", "✓"),
+    Pill("", "good", "✓"),
+    Pill("", "fair", "!"),
+    Pill("", "poor", "✕"),
+)  # of the uses
 
 
-def verdict_table(published: Published) -> Html:
+@dataclass(frozen=True)
+class VerdictRow:
+    """A table, what it counts, the verdict on it in pills and words, and the other cells by their headings."""
+
+    table: str
+    counted: str
+    pills: list[Pill]
+    meaning: str
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The verdicts on all tables, what carries sums, what the words mean, and the noise alone, before tables were made to agree."""
+
+    rows: list[VerdictRow]
+    noise_alone: bool
+    sums: str
+    terms: dict[str, str]
+    noise: Table
+
+    @property
+    def head(self) -> list[str]:
+        return ["Table", "Verdict", *self.rows[0].cells]
+
+
+def verdicts_of(published: Published) -> Verdicts:
     noun = counted_noun(published.dag.universe)
     verdicts = [reliability_of(published, name) for name in published_features(published)]
-    alone = any(t.measured and t.relative is not None for t in verdicts)
-    rows = [_verdict_row(published, t, noun) for t in verdicts]
-    rule = (
-        f"A table is judged by its average count: all {noun.many} divided by the number of its counts. The noise is about the same on every count of a "
-        "table, so large counts are better than the average, and small ones are worse."
-    )
-    return join(
-        tag("p", rule),
-        tag("div", table(list(VERDICT_HEADINGS), rows, class_="cards uses"), class_="scroll"),
-        tag("p", NOISE_ONLY_NOTE, class_="note") if alone else None,
-        tag("p", _sums_note(published, verdicts), id="sums"),
-        tag("details", tag("summary", "What the verdicts and columns mean"), tag("dl", _term_definitions(published, noun), class_="facts")),
-        tag("details", tag("summary", "For reviewers: the noise of each table"), _noise_table(published, verdicts, noun)),
-    )  # fmt: skip
-
-
-def _sums_note(published: Published, verdicts: list[Reliability]) -> list[Any]:
-    """Which sums were measured, and what carries the others."""
-    if published.release.tables:
-        return ["The tables were published one by one: do not add up or combine counts of different tables."]
     measured = [t.feature for t in verdicts if (t.scale is not None or t.public) and t.feature != SINGLETON]
-    sentence = (
+    return Verdicts(
+        [_verdict_row(published, t, noun) for t in verdicts],
+        any(t.measured and t.relative is not None for t in verdicts),
         f"Sums that have a table of their own were measured as such ({enumerated(measured)}), and the verdicts above say how good they are. "
         if measured
-        else "No sum was measured. "
+        else "No sum was measured. ",
+        _term_definitions(published, noun),
+        Table(("Table", "Scale", "Margin"), [(t.feature, *_noise_row(t)) for t in verdicts]),
     )
-    return [
-        tag("strong", "About sums. "), sentence,
-        "Any other sum adds up the errors of its parts, and with many small parts it can be far off: ",
-        tag("code", "cbdp ask"), " tells its interval, mostly a narrower one than on this page.",
-    ]  # fmt: skip
 
 
-def _term_definitions(published: Published, noun: Noun) -> list[Html]:
-    sure = confidence_text(published)
+def _term_definitions(published: Published, noun: Noun) -> dict[str, str]:
+    sure = confidence_text(published.confidence)
     terms = {
-        f"{sign} {use.name}": f"The average count is within {percent(use.within)} of the truth: {use.why}."
+        f"{pill.sign} {use.name}": f"The average count is within {percent(use.within)} of the truth: {use.why}."
         if use is not USES[-1]
         else f"Otherwise: {use.why}."
-        for use, (sign, _) in zip(USES, USE_MARKS, strict=True)
+        for use, pill in zip(USES, USE_PILLS, strict=True)
     }
-    terms |= {
+    return terms | {
         "large counts only": "Less than half of the counts are large enough to be within 20 %: few of them hold most of the trips.",
         "Average count": f"How many {noun.many} a count has on average, and how far such a count may be from the truth with {sure} confidence, in {noun.many} "
         "and in per cent: half of a usual interval.",
         "Clearly above zero": "The share of counts whose interval does not reach zero, and the share of all trips in these counts. Of the other counts "
         "nobody can tell whether there was any trip at all.",
     }  # fmt: skip
-    return [join(tag("dt", term), tag("dd", noun.say(meaning))) for term, meaning in terms.items()]
 
 
-def _verdict_row(published: Published, t: Reliability, noun: Noun) -> list[Any]:
-    return [
-        join(t.feature, tag("span", _counted_words(published, t.feature), class_="about")),
-        join(_pills(t), tag("span", reliability_text(t, published.confidence, noun), class_="about")),
-        advice(t, noun),
-        f"{t.size:,}",
-        _average_cell(t),
-        _above_zero_cell(t, noun),
-    ]
+def _verdict_row(published: Published, t: Reliability, noun: Noun) -> VerdictRow:
+    return VerdictRow(
+        t.feature,
+        _counted_words(published, t.feature),
+        _pills(t),
+        reliability_text(t, published.confidence, noun),
+        {
+            "What may I do with it?": advice(t, noun),
+            "Counts": f"{t.size:,}",
+            "Average count": _average_cell(t),
+            "Clearly above zero": _above_zero_cell(t, noun),
+        },
+    )
 
 
 def _counted_words(published: Published, feature: str) -> str:
@@ -396,13 +399,11 @@ def _counted_words(published: Published, feature: str) -> str:
     return every + enumerated([attribute_words(name) for name in by])
 
 
-def _pills(t: Reliability) -> list[Html]:
+def _pills(t: Reliability) -> list[Pill]:
     if t.use is None:
-        return [tag("span", tag("span", "–", aria_hidden="true"), " no verdict", class_="pill none")]
-    sign, kind = USE_MARKS[USES.index(t.use)]
-    name = "public" if t.public else t.use.name
-    pills = [tag("span", tag("span", sign, aria_hidden="true"), f" {name}", class_=f"pill {kind}")]
-    return [*pills, tag("span", "large counts only", class_="pill fair")] if t.large_only else pills
+        return [Pill("no verdict", "none", "–")]
+    pill = replace(USE_PILLS[USES.index(t.use)], name="public" if t.public else t.use.name)
+    return [pill, Pill("large counts only", "fair")] if t.large_only else [pill]
 
 
 def _star(t: Reliability) -> str:
@@ -424,17 +425,25 @@ def _above_zero_cell(t: Reliability, noun: Noun) -> str:
     return f"{percent(t.sure)} of counts\n{percent(t.sure_trips)} of {noun.many}{_star(t)}"
 
 
-def _noise_table(published: Published, verdicts: list[Reliability], noun: Noun) -> Html:
-    """The noise alone, before tables were made to agree."""
-    note = (
-        f"In {noun.many}. The scale is that of the law of the noise; the margin is how far the noise alone moves a count at most, with {confidence_text(published)} "
-        "confidence."
-    )
-    rows = [[t.feature, *_noise_row(t)] for t in verdicts]
-    return join(tag("p", note, class_="note"), table(["Table", "Scale", "Margin"], rows))
-
-
 def _noise_row(t: Reliability) -> tuple[str, str]:
     if t.public or t.scale is None:
         return ("public" if t.public else "not measured"), "–"
     return number_text(t.scale), "–" if t.noise is None else f"± {t.noise:,}"
+
+
+# How features and attributes are named
+
+
+def published_features(published: Published) -> Sequence[str]:
+    """The features that are published, coarse ones first."""
+    listed = published.release.tables
+    return [n for n in published.dag.features if n in listed or not listed]
+
+
+def attribute_words(name: str) -> str:
+    """The name of an attribute as people say it.
+
+    >>> attribute_words("origin.zone")
+    'origin zone'
+    """
+    return name.replace(".", " ")

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const at = (id) => document.getElementById(id);
-  /* tip.js */
+  /* report/tip.js */
   // listeners of the whole page: a year has thousands of marks. A finger that taps does not move.
   for (const kind of ["pointermove", "pointerdown"])
     document.addEventListener(kind, (e) => {

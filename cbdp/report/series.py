@@ -8,9 +8,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from math import isfinite
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,12 +21,13 @@ from cbdp.features import TOTAL
 from cbdp.ledger import Amount
 from cbdp.ledger.charges import SYMBOLS
 from cbdp.ledger.windows import PrivacyStatement, WorstCase
+from cbdp.numbers import confidence_text
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.release.about import MONTH_NAMES, Dates
 from cbdp.release.release import Release
 from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun
 from cbdp.release.summary import left_out
-from cbdp.report.markup import Html, join, page, table, tag
+from cbdp.report.rendering import Table, Tile, render
 from cbdp_features.queries import Grouping
 
 NO_INTERVAL = "no interval: no measured table tells the total"
@@ -172,28 +172,34 @@ def build(
     True
     """
     listed = _checked(periods)
-    noun = listed[0].noun
-    sections = [
-        ("person", "What all of this costs one person", person_statement(statement, noun)),
-        ("calendar", noun.say("Trips by day"), calendar_heat_map(listed)),
-        (
-            "running",
-            "Running total",
-            running_chart(listed, summed_totals(listed), totals or measured_totals(listed), confidence),
-        ),
-        ("days", "Every day", day_charts(listed)),
-        ("months", "By month", month_table(listed, confidence)),
-    ]
-    shown = [(key, name, inside) for key, name, inside in sections if inside is not None]
-    body = join(
-        _head(listed, title, confidence, simulation),
-        tag("nav", [tag("a", name, href=f"#{key}") for key, name, _ in shown], aria_label="Contents"),
-        tag("main", [tag("section", tag("h2", name), inside, id=key) for key, name, inside in shown]),
-        tag(
-            "footer", tag("p", "Made by cbdp from published values only. Opening this page sends no request.")
-        ),
+    say, measured = listed[0].noun.say, totals or measured_totals(listed)
+    calendar, days = calendar_heat_map(listed), day_charts(listed)
+    running = running_chart(listed, summed_totals(listed), measured, confidence)
+    sections = {
+        "person": statement and "What all of this costs one person",
+        "calendar": calendar and say("Trips by day"),
+        "running": running and "Running total",
+        "days": days and "Every day",
+        "months": "By month",
+    }
+    return render(
+        "report/series.html.jinja",
+        style=["report/series.css"],
+        script="report/series.js",
+        data={},
+        title=title,
+        say=say,
+        simulation=simulation,
+        preliminary=sum(p.preliminary for p in listed),
+        head=_tiles(listed, confidence),
+        bounds=[sentence for sentence in dict.fromkeys(p.left_out for p in listed) if sentence],
+        sections={key: name for key, name in sections.items() if name},
+        person=statement and person_statement(statement, listed[0].noun),
+        calendar=calendar,
+        running=running,
+        days=days,
+        months=month_table(listed, confidence),
     )
-    return page(title, body, {}, name="series")
 
 
 def _checked(periods: Sequence[PeriodFacts]) -> list[PeriodFacts]:
@@ -206,49 +212,26 @@ def _checked(periods: Sequence[PeriodFacts]) -> list[PeriodFacts]:
     return listed
 
 
-def _head(periods: list[PeriodFacts], title: str, confidence: float, simulation: bool) -> Html:
+def _tiles(periods: list[PeriodFacts], confidence: float) -> list[Tile]:
     busiest, quietest = max(periods, key=lambda p: p.total), min(periods, key=lambda p: p.total)
     total, say = measured_totals(periods) or summed_totals(periods), periods[0].noun.say
-    reach = -float(ndtri((1 - confidence) / 2)) * total.deviation[-1]
+    reach = _half_width(confidence) * total.deviation[-1]
     sure = (
-        f"±\u00a0{round(reach):,} at {100 * confidence:g}\u00a0% confidence"
-        if isfinite(reach)
+        f"±\u00a0{round(reach):,} at {confidence_text(confidence)} confidence"
+        if math.isfinite(reach)
         else NO_INTERVAL
     )
-    tiles = [
-        ("Releases", f"{len(periods):,}", str(Dates(periods[0].first, periods[-1].last))),
-        (
-            say("Published trips"),
-            f"{total.total[-1]:,}",
-            sure,
-        ),
-        (say("Most trips"), f"{busiest.total:,}", busiest.name),
-        (say("Fewest trips"), f"{quietest.total:,}", quietest.name),
+    return [
+        Tile("Releases", f"{len(periods):,}", str(Dates(periods[0].first, periods[-1].last))),
+        Tile(say("Published trips"), f"{total.total[-1]:,}", sure),
+        Tile(say("Most trips"), f"{busiest.total:,}", busiest.name),
+        Tile(say("Fewest trips"), f"{quietest.total:,}", quietest.name),
     ]
-    early = sum(p.preliminary for p in periods)
-    bounds = [sentence for sentence in dict.fromkeys(p.left_out for p in periods) if sentence]
-    return tag(
-        "header",
-        tag("h1", title),
-        tag("p", "A simulation: its noise is not secret, so it protects nobody.", class_="warning")
-        if simulation
-        else None,
-        tag("p", f"{early:,} releases are preliminary and will be followed by final ones.", class_="note")
-        if early
-        else None,
-        tag("div", [_tile(*tile) for tile in tiles], class_="tiles"),
-        [tag("p", sentence, class_="note") for sentence in bounds],
-    )
 
 
-def _tile(head: str, value: str, about: str) -> Html:
-    return tag(
-        "div",
-        tag("span", head, class_="head"),
-        tag("span", value, class_="value"),
-        tag("span", about, class_="about"),
-        class_="tile",
-    )
+def _half_width(confidence: float) -> float:
+    """Of an interval of a normal distribution, in standard deviations."""
+    return -float(ndtri((1 - confidence) / 2))
 
 
 # Running totals and the variance of their noise
@@ -306,70 +289,83 @@ DAY_CELL, DAY_GAP, CALENDAR_LEFT, CALENDAR_TOP = 15, 3, 40, 22  # pixels
 WEEKDAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-def calendar_heat_map(periods: list[PeriodFacts]) -> Html | None:
-    """One picture for each year; days without a release are grey. None where releases cover more than a day."""
+@dataclass(frozen=True)
+class DayCell:
+    """A day: its place, and how strong its colour is (None: it has no release)."""
+
+    x: int
+    y: int
+    shade: str | None = None
+    tip: str = ""
+
+
+@dataclass(frozen=True)
+class YearPicture:
+    """A year: its days, and the names of days of the week and of months with their places."""
+
+    name: str
+    label: str
+    width: int
+    height: int
+    weekdays: list[tuple[str, int, int]]
+    months: list[tuple[str, int]]
+    days: list[DayCell]
+
+
+@dataclass(frozen=True)
+class CalendarMap:
+    """One picture for each year, and what the strongest colour stands for."""
+
+    most: str
+    years: list[YearPicture]
+    cell: int = DAY_CELL
+
+
+def calendar_heat_map(periods: list[PeriodFacts]) -> CalendarMap | None:
+    """Days without a release are grey. None where releases cover more than a day."""
     if any(p.first != p.last for p in periods):
         return None
     most = max(1, *(p.total for p in periods))
-    years: dict[int, list[PeriodFacts]] = {}
-    for period in periods:
-        years.setdefault(period.first.year, []).append(period)
-    pictures = [
-        [tag("h3", year), tag("div", _year(of_year, most), class_="scroll")]
-        for year, of_year in years.items()
+    years = [
+        [p for p in periods if p.first.year == year] for year in dict.fromkeys(p.first.year for p in periods)
     ]
-    note = f"The strongest colour stands for {periods[0].noun.number(most)}. Grey days have no release. Point at a day, or tap it, for its number and interval."
-    return join(tag("p", note, class_="note"), pictures)
+    return CalendarMap(periods[0].noun.number(most), [_year(of_year, most) for of_year in years])
 
 
-def _year(periods: list[PeriodFacts], most: int) -> Html:
+def _year(periods: list[PeriodFacts], most: int) -> YearPicture:
     first, last = periods[0].first, periods[-1].first
     monday = first - dt.timedelta(days=first.weekday())
     by_day = {p.first: p for p in periods}
     days = [first + dt.timedelta(days=n) for n in range((last - first).days + 1)]
-    cells = [_day_cell(day, monday, by_day.get(day), most) for day in days]
-    weeks = (last - monday).days // 7 + 1
-    wide, tall = CALENDAR_LEFT + weeks * (DAY_CELL + DAY_GAP) + 24, CALENDAR_TOP + 7 * (DAY_CELL + DAY_GAP)
-    names = [
-        tag(
-            "text",
-            name,
-            x=CALENDAR_LEFT - 6,
-            y=CALENDAR_TOP + n * (DAY_CELL + DAY_GAP) + 12,
-            text_anchor="end",
-            class_="muted",
-        )
-        for n, name in enumerate(WEEKDAY_NAMES)
-        if n % 2 == 0
-    ]
-    label = periods[0].noun.say(f"Trips by day from {first} to {last}")
-    return tag(
-        "svg", names, _month_labels(days, monday), cells, viewBox=f"0 0 {wide} {tall}", width=wide, height=tall, role="img", aria_label=label,
-        class_="picture",
-    )  # fmt: skip
+    step = DAY_CELL + DAY_GAP
 
+    def seat(day: dt.date) -> tuple[int, int]:
+        week, weekday = divmod((day - monday).days, 7)
+        return CALENDAR_LEFT + week * step, CALENDAR_TOP + weekday * step
 
-def _day_position(day: dt.date, monday: dt.date) -> tuple[int, int]:
-    week, weekday = divmod((day - monday).days, 7)
-    return CALENDAR_LEFT + week * (DAY_CELL + DAY_GAP), CALENDAR_TOP + weekday * (DAY_CELL + DAY_GAP)
+    def cell(day: dt.date) -> DayCell:
+        period = by_day.get(day)
+        if period is None:
+            return DayCell(*seat(day))
+        return DayCell(*seat(day), f"{0.08 + 0.92 * max(period.total, 0) / most:.3f}", tip_of(period))
 
-
-def _day_cell(day: dt.date, monday: dt.date, period: PeriodFacts | None, most: int) -> Html:
-    x, y = _day_position(day, monday)
-    if period is None:
-        return tag("rect", x=x, y=y, width=DAY_CELL, height=DAY_CELL, rx=3, class_="never")
-    shade = f"{0.08 + 0.92 * max(period.total, 0) / most:.3f}"
-    return tag(
-        "rect", x=x, y=y, width=DAY_CELL, height=DAY_CELL, rx=3, fill_opacity=shade, class_="mark heat", data_tip=tip_of(period)
-    )  # fmt: skip
-
-
-def _month_labels(days: list[dt.date], monday: dt.date) -> list[Html]:
-    starts = [day for day in days if day.day <= 7 and day.weekday() == 0]
-    return [
-        tag("text", MONTH_NAMES[day.month - 1][:3], x=_day_position(day, monday)[0], y=14, class_="muted")
-        for day in starts
-    ]
+    return YearPicture(
+        str(first.year),
+        periods[0].noun.say(f"Trips by day from {first} to {last}"),
+        CALENDAR_LEFT + ((last - monday).days // 7 + 1) * step + 24,
+        CALENDAR_TOP + 7 * step,
+        [
+            (name, CALENDAR_LEFT - 6, CALENDAR_TOP + n * step + 12)
+            for n, name in enumerate(WEEKDAY_NAMES)
+            if n % 2 == 0
+        ],
+        [
+            (MONTH_NAMES[day.month - 1][:3], seat(day)[0])
+            for day in days
+            if day.day <= 7 and day.weekday() == 0
+        ],
+        [cell(day) for day in days],
+    )
 
 
 def tip_of(period: PeriodFacts) -> str:
@@ -385,83 +381,104 @@ def tip_of(period: PeriodFacts) -> str:
 SHEET_DAY_WIDTH, SHEET_DAY_HEIGHT, SHEET_GAP, SHEET_TOP = 66, 40, 6, 18  # pixels
 
 
-def day_charts(periods: list[PeriodFacts]) -> Html | None:
-    """All on one scale; None where there is nothing to draw along."""
+@dataclass(frozen=True)
+class DayChart:
+    """A day: its number in the month, its corner, and its trips along the day as an area."""
+
+    number: int
+    x: int
+    y: int
+    area: str
+    tip: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A month, and where the days of the week stand."""
+
+    name: str
+    label: str
+    width: int
+    height: int
+    weekdays: list[tuple[str, float]]
+    days: list[DayChart]
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """All months on one scale, up to `most`."""
+
+    most: str
+    sheets: list[Sheet]
+    width: int = SHEET_DAY_WIDTH
+    height: int = SHEET_DAY_HEIGHT
+
+
+def day_charts(periods: list[PeriodFacts]) -> Sheets | None:
+    """None where there is nothing to draw along."""
     drawn = [p for p in periods if len(p.profile) > 1 and p.first == p.last]
     if not drawn:
         return None
     most = max(1, *(max(p.profile) for p in drawn))
+    sheets = [_sheet(year, month, of_month, most) for (year, month), of_month in _by_month(drawn).items()]
+    return Sheets(drawn[0].noun.number(most), sheets)
+
+
+def _by_month(periods: list[PeriodFacts]) -> dict[tuple[int, int], list[PeriodFacts]]:
+    """Periods by the month that they begin in."""
     months: dict[tuple[int, int], list[PeriodFacts]] = {}
-    for period in drawn:
+    for period in periods:
         months.setdefault((period.first.year, period.first.month), []).append(period)
-    sheets = [_sheet(key, of_month, most) for key, of_month in months.items()]
-    note = f"Each little chart is a day from its first to its last period of the day; all have the same scale, up to {drawn[0].noun.number(most)}."
-    return join(tag("p", note, class_="note"), tag("div", sheets, class_="multiples", id="chart-days"))
+    return months
 
 
-def _sheet(key: tuple[int, int], periods: list[PeriodFacts], most: int) -> Html:
-    year, month = key
+def _sheet(year: int, month: int, periods: list[PeriodFacts], most: int) -> Sheet:
     before = dt.date(year, month, 1).weekday()
-    cells = [_day_chart(p, (p.first.day - 1 + before) // 7, p.first.weekday(), most) for p in periods]
+    wide, tall, name = (
+        SHEET_DAY_WIDTH + SHEET_GAP,
+        SHEET_DAY_HEIGHT + SHEET_GAP,
+        f"{MONTH_NAMES[month - 1]} {year}",
+    )
     weeks = (max(p.first.day for p in periods) - 1 + before) // 7 + 1
-    heads = [
-        tag(
-            "text",
-            name,
-            x=n * (SHEET_DAY_WIDTH + SHEET_GAP) + SHEET_DAY_WIDTH / 2,
-            y=12,
-            text_anchor="middle",
-            class_="muted",
-        )
-        for n, name in enumerate(WEEKDAY_NAMES)
-    ]
-    name = f"{MONTH_NAMES[month - 1]} {year}"
-    wide, tall = 7 * (SHEET_DAY_WIDTH + SHEET_GAP), SHEET_TOP + weeks * (SHEET_DAY_HEIGHT + SHEET_GAP)
-    picture = tag(
-        "svg",
-        heads,
-        cells,
-        viewBox=f"0 0 {wide} {tall}",
-        role="img",
-        aria_label=periods[0].noun.say(f"Trips by time on each day of {name}"),
+    return Sheet(
+        name,
+        periods[0].noun.say(f"Trips by time on each day of {name}"),
+        7 * wide,
+        SHEET_TOP + weeks * tall,
+        [(weekday, n * wide + SHEET_DAY_WIDTH / 2) for n, weekday in enumerate(WEEKDAY_NAMES)],
+        [
+            _day_chart(p, p.first.weekday() * wide, SHEET_TOP + (p.first.day - 1 + before) // 7 * tall, most)
+            for p in periods
+        ],
     )
-    return tag("figure", tag("figcaption", name), picture)
 
 
-def _day_chart(period: PeriodFacts, week: int, weekday: int, most: int) -> Html:
-    x, base = (
-        weekday * (SHEET_DAY_WIDTH + SHEET_GAP),
-        SHEET_TOP + week * (SHEET_DAY_HEIGHT + SHEET_GAP) + SHEET_DAY_HEIGHT,
-    )
-    step = SHEET_DAY_WIDTH / (len(period.profile) - 1)
+def _day_chart(period: PeriodFacts, x: int, y: int, most: int) -> DayChart:
+    base, step = y + SHEET_DAY_HEIGHT, SHEET_DAY_WIDTH / (len(period.profile) - 1)
     points = "".join(
         f"L{x + n * step:.0f},{base - max(value, 0) / most * (SHEET_DAY_HEIGHT - 4):.0f}"
         for n, value in enumerate(period.profile)
     )
-    area = tag("path", d=f"M{x},{base}{points}L{x + SHEET_DAY_WIDTH},{base}Z", class_="day")
-    frame = tag(
-        "rect",
-        x=x,
-        y=base - SHEET_DAY_HEIGHT,
-        width=SHEET_DAY_WIDTH,
-        height=SHEET_DAY_HEIGHT,
-        rx=3,
-        class_="mark sheet",
-        data_tip=tip_of(period),
-    )
-    number = tag("text", period.first.day, x=x + 3, y=base - SHEET_DAY_HEIGHT + 12, class_="muted")
-    return tag("g", area, number, frame)
+    area = f"M{x},{base}{points}L{x + SHEET_DAY_WIDTH},{base}Z"
+    return DayChart(period.first.day, x, y, area, tip_of(period))
 
 
 # The running total over the series, with the band that noise leaves: of published periods added up, or measured on its own
 
-TOTAL_WIDTH, TOTAL_HEIGHT, TOTAL_LEFT, TOTAL_BASE, TOTAL_TOP = (
-    900,
-    320,
-    26,
-    44,
-    10,
-)  # pixels; room below for dates in the letters that phones need
+
+@dataclass(frozen=True)
+class LineChartSize:
+    """Where things stand, in pixels; below is room for dates in the letters that phones need."""
+
+    width: int = 900
+    height: int = 320
+    left: int = 26
+    right: int = 898
+    top: int = 10
+    bottom: int = 276
+
+
+LINE_CHART = LineChartSize()
 SUMMED_LABEL, MEASURED_LABEL = "published periods added up", "measured on its own"
 INDEPENDENT_DAYS_LABEL, CONSISTENT_DAYS_LABEL = (
     "days measured one by one, added up",
@@ -469,119 +486,86 @@ INDEPENDENT_DAYS_LABEL, CONSISTENT_DAYS_LABEL = (
 )
 
 
+@dataclass(frozen=True)
+class LineChart:
+    """Curves over the series, from nothing to `most`."""
+
+    name: str
+    most: str
+    first: str
+    last: str
+    curves: list[str]
+    size: LineChartSize = LINE_CHART
+
+
+@dataclass(frozen=True)
+class RunningTotal:
+    """The total since the start and, in a chart of its own, how far noise may reach, which a line of totals is too thick to show."""
+
+    charts: list[LineChart]
+    reach: str = ""
+    legend: list[str] = field(default_factory=list)
+
+
 def running_chart(
     periods: list[PeriodFacts], added: CumulativeTotals, measured: CumulativeTotals | None, confidence: float
-) -> Html | None:
-    """The total since the start; below it how far noise may reach, which a line of totals is too thick to show."""
+) -> RunningTotal | None:
+    """None for a single release."""
     if len(periods) < 2:
         return None
     shown, noun = measured or added, periods[0].noun
-    reach = -float(ndtri((1 - confidence) / 2))
+    reach = _half_width(confidence)
     follows = any(p.span for p in periods)  # then what is published, added up, is what was measured
     widths = {INDEPENDENT_DAYS_LABEL if follows else SUMMED_LABEL: [reach * d for d in added.deviation]}
     if measured is not None:
         widths[CONSISTENT_DAYS_LABEL if follows else MEASURED_LABEL] = [reach * d for d in measured.deviation]
     widths = {name: width for name, width in widths.items() if math.isfinite(width[-1])}
+    totals = _line_chart(periods, [shown.total], noun.say("Trips since the start"))
     if not widths:
-        return _total_chart(
-            periods, {"total": [float(v) for v in shown.total]}, noun.say("Trips since the start")
-        )
-    last = {name: round(width[-1]) for name, width in widths.items()}
-    reaches = "; ".join(f"±\u00a0{width:,} ({name})" for name, width in last.items())
+        return RunningTotal([totals])
+    reaches = "; ".join(f"±\u00a0{round(width[-1]):,} ({name})" for name, width in widths.items())
     words = (
-        f"{noun.number(shown.total[-1])} since the start. How far noise reaches at {100 * confidence:g} % confidence after "
+        f"{noun.number(shown.total[-1])} since the start. How far noise reaches at {confidence_text(confidence)} confidence after "
         f"{len(periods):,} releases: {reaches}."
     )
-    totals = _total_chart(
-        periods, {"total": [float(v) for v in shown.total]}, noun.say("Trips since the start")
-    )
-    noise = _total_chart(periods, widths, noun.say("How far noise reaches, in trips"))
-    return join(tag("p", words), totals, noise, _total_legend(list(widths)) if len(widths) > 1 else None)
+    noise = _line_chart(periods, list(widths.values()), noun.say("How far noise reaches, in trips"))
+    return RunningTotal([totals, noise], words, list(widths) if len(widths) > 1 else [])
 
 
-def _total_chart(periods: list[PeriodFacts], lines: dict[str, list[float]], name: str) -> Html:
-    most = max(1.0, *(max(values) for values in lines.values()))
-    step = (TOTAL_WIDTH - TOTAL_LEFT - 2) / max(len(periods) - 1, 1)
-
-    def path(values: list[float]) -> str:
-        points = (
-            f"{TOTAL_LEFT + n * step:.1f},{TOTAL_HEIGHT - TOTAL_BASE - v / most * (TOTAL_HEIGHT - TOTAL_BASE - TOTAL_TOP):.1f}"
+def _line_chart(periods: list[PeriodFacts], lines: Sequence[Sequence[float]], name: str) -> LineChart:
+    size, most = LINE_CHART, max(1.0, *(max(values) for values in lines))
+    step = (size.right - size.left) / max(len(periods) - 1, 1)
+    curves = [
+        "M"
+        + "L".join(
+            f"{size.left + n * step:.1f},{size.bottom - v / most * (size.bottom - size.top):.1f}"
             for n, v in enumerate(values)
         )
-        return "M" + "L".join(points)
-
-    ends = [
-        tag(
-            "text", f"{most:,.0f}", x=0, y=TOTAL_TOP, dy="1.2em", class_="muted"
-        ),  # curves leave that corner free
-        tag("text", "0", x=0, y=TOTAL_HEIGHT - TOTAL_BASE + 4, class_="muted"),
-        tag("text", periods[0].first, x=TOTAL_LEFT, y=TOTAL_HEIGHT - 10, class_="muted"),
-        tag(
-            "text",
-            periods[-1].last,
-            x=TOTAL_WIDTH - 2,
-            y=TOTAL_HEIGHT - 10,
-            text_anchor="end",
-            class_="muted",
-        ),
+        for values in lines
     ]
-    axes = [
-        tag(
-            "line",
-            x1=TOTAL_LEFT,
-            x2=TOTAL_WIDTH - 2,
-            y1=TOTAL_HEIGHT - TOTAL_BASE,
-            y2=TOTAL_HEIGHT - TOTAL_BASE,
-            class_="axis",
-        ),
-        tag("line", x1=0, x2=TOTAL_WIDTH - 2, y1=TOTAL_TOP, y2=TOTAL_TOP, class_="grid"),
-    ]
-    curves = [tag("path", d=path(values), class_=f"curve s{n}") for n, values in enumerate(lines.values())]
-    picture = tag(
-        "svg", axes, ends, curves, viewBox=f"0 0 {TOTAL_WIDTH} {TOTAL_HEIGHT}", width=TOTAL_WIDTH, height=TOTAL_HEIGHT, role="img", aria_label=name, class_="picture"
-    )  # fmt: skip
-    return join(tag("h3", name), tag("div", picture, class_="chart running"))
+    return LineChart(name, f"{most:,.0f}", str(periods[0].first), str(periods[-1].last), curves)
 
 
-def _total_legend(names: list[str]) -> Html:
-    return tag(
-        "ul",
-        [
-            tag(
-                "li",
-                tag("svg", tag("rect", width=14, height=4, y=5, class_=f"c{n}"), width=14, height=14),
-                name,
-            )
-            for n, name in enumerate(names)
-        ],
-        class_="legend",
-    )
+# The statement for one person
 
 
-# The statement for one person, in words and as a table
+@dataclass(frozen=True)
+class PersonStatement:
+    """The worst case by window, and what is to be known about it."""
 
-STATEMENT_TEXTS = (
-    "Noise protects what one person does. The more releases a person is in, the more all of them together may reveal. This table is "
-    "the worst case of all that is published: for a person who is in every release, with as many trips as are counted. ε bounds by how much the releases may "
-    "change anybody’s odds of guessing right whether the person is in the data: by at most a factor of e to the power of ε, except with a probability of δ."
-)
+    windows: Table
+    notes: list[str]
 
 
-def person_statement(statement: PrivacyStatement | None, noun: Noun = TRIP_NOUN) -> Html | None:
-    """None where no ledger was given."""
-    if statement is None:
-        return None
+def person_statement(statement: PrivacyStatement, noun: Noun = TRIP_NOUN) -> PersonStatement:
     strict = any(w.strict != w.amount for w in statement.windows)
     rows = [
         [_span_charge(w.days), *_charges_table(w, strict), "" if w.start is None else str(w.start)]
         for w in statement.windows
     ]
     head = ["Any", "ε at most", "δ", "Sum", *(["Strict sum"] if strict else []), "Highest from"]
-    notes = [tag("p", noun.say(f"{note[0].upper()}{note[1:]}."), class_="note") for note in statement.notes]
-    return join(
-        tag("p", noun.say(STATEMENT_TEXTS)),
-        tag("div", table(head, rows, id="statement"), class_="scroll"),
-        notes,
+    return PersonStatement(
+        Table(head, rows), [noun.say(f"{note[0].upper()}{note[1:]}.") for note in statement.notes]
     )
 
 
@@ -606,15 +590,12 @@ def _sum_text(amount: Amount) -> str:
 # Months: published periods added up, with how far their noise reaches together
 
 
-def month_table(periods: list[PeriodFacts], confidence: float) -> Html:
+def month_table(periods: list[PeriodFacts], confidence: float) -> Table:
     """A row for each month that a release begins in."""
-    months: dict[tuple[int, int], list[PeriodFacts]] = {}
-    for period in periods:
-        months.setdefault((period.first.year, period.first.month), []).append(period)
-    reach = -float(ndtri((1 - confidence) / 2))
     rows = []
-    for (year, month), of_month in months.items():
-        total, width = sum(p.total for p in of_month), reach * variance_of(periods, of_month) ** 0.5
+    for (year, month), of_month in _by_month(periods).items():
+        total = sum(p.total for p in of_month)
+        width = _half_width(confidence) * variance_of(periods, of_month) ** 0.5
         rows.append(
             [
                 f"{MONTH_NAMES[month - 1]} {year}",
@@ -624,15 +605,15 @@ def month_table(periods: list[PeriodFacts], confidence: float) -> Html:
                 f"{total / len(of_month):,.0f}",
             ]
         )
-    noun = periods[0].noun
+    say = periods[0].noun.say
     head = [
         "Month",
         "Releases",
-        noun.say("Trips"),
-        f"{100 * confidence:g} % interval",
-        noun.say("Trips per release"),
+        say("Trips"),
+        f"{confidence_text(confidence)} interval",
+        say("Trips per release"),
     ]
-    return tag("div", table(head, rows, id="by-month"), class_="scroll")
+    return Table(head, rows)
 
 
 __all__ = ["PeriodFacts", "build", "period_of"]

@@ -41,7 +41,7 @@
   const state = { t: data.start, playing: false, zone: -1, chosen: -1, ways: false, pace: 60 };
   let map = null, chart = null;
 
-  /* tip.js */
+  /* report/tip.js */
   const hint = (element, words) => {
     element.addEventListener("pointermove", (e) => show(words(), e.clientX, e.clientY));
     element.addEventListener("pointerleave", hide);

@@ -12,7 +12,8 @@ import numpy as np
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.report.markup import INTERNAL_WARNING, Html, internal_banner, join, page, table, tag
+from cbdp.numbers import count_text
+from cbdp.report.rendering import Table, Tile, render
 from cbdp.transit.city import City
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, Service, figures
 from cbdp_features.calendar import clock_time
@@ -24,6 +25,7 @@ COLUMNS = {
     "shuttles": "Shuttles", "legs": "Rides", "unserved": "Unserved", "wait": "Mean wait", "wait95": "95 % wait at most",
     "ride": "Mean ride", "idle": "Empty, per shuttle", "parked": "Parked, per shuttle", "occupancy": "Riders on board", "km": "Driven",
 }  # fmt: skip
+UNITS = {"wait": " s", "wait95": " s", "ride": " s", "idle": " min", "parked": " min", "km": " km"}
 TOTAL = "total"
 Hop = tuple[int, int, int, int]  # departs, arrives, stop, riders on board
 
@@ -54,21 +56,23 @@ def build(
     if service.log is None:
         raise InputError("the run has no log to draw: simulate with log=True")
     by_zone = figures(service, city)
-    drives = hops(city, service, operations or Operations())
-    data = picture(city, service, drives)
-    begin, end = (clock_time(s, seconds=False) for s in service.legs.hours)
-    lead = f"{service.fleet.total:,} shuttles, {len(service.legs):,} rides of riders who set out between {begin} and {end}."
-    body = join(
-        internal_banner() if internal else None,
-        tag("header", tag("h1", "Shuttle service"), tag("p", lead, class_="lead"), tag("p", about) if about else None, _tiles(by_zone["total"])),
-        tag(
-            "main",
-            tag("section", tag("h2", "On the map"), _map(city, data), id="map"),
-            tag("section", tag("h2", "By zone"), _table(city, by_zone, demand or {}), id="zones"),
-        ),
-        tag("footer", tag("p", INTERNAL_WARNING if internal else "Made by cbdp. Opening this page sends no request.")),
-    )  # fmt: skip
-    return page("INTERNAL: shuttle service" if internal else "Shuttle service", body, data, "cbdp.transit")
+    data = picture(city, service, hops(city, service, operations or Operations()))
+    return render(
+        "transit/fleet.html.jinja",
+        style=["transit/page.css"],
+        script="transit/page.js",
+        data=data,
+        internal=internal,
+        about=about,
+        shuttles=service.fleet.total,
+        rides=len(service.legs),
+        hours=[clock_time(s, seconds=False) for s in service.legs.hours],
+        head=_tiles(by_zone[TOTAL]),
+        zones=dict(enumerate(city.zones)),
+        drawn=data,
+        figures=_table(city, by_zone, demand or {}),
+        has_demand=bool(demand),
+    )
 
 
 # What is drawn
@@ -178,55 +182,35 @@ def _half_hull(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 # What is written
 
 
-def _tiles(total: Mapping[str, float]) -> Html:
-    shown = [
-        ("Shuttles", _figure_text("shuttles", total), f"{_figure_text('km', total)} in all"),
-        ("Mean wait", _figure_text("wait", total), f"95 % wait {_figure_text('wait95', total)} at most"),
-        ("Unserved", _figure_text("unserved", total), f"of {_figure_text('legs', total)} rides"),
-        ("Riders on board", _figure_text("occupancy", total), "in a shuttle that has any"),
+def _tiles(total: Mapping[str, float]) -> list[Tile]:
+    text = {name: _figure_text(name, total) for name in total}
+    return [
+        Tile("Shuttles", text["shuttles"], f"{text['km']} in all"),
+        Tile("Mean wait", text["wait"], f"95 % wait {text['wait95']} at most"),
+        Tile("Unserved", text["unserved"], f"of {text['legs']} rides"),
+        Tile("Riders on board", text["occupancy"], "in a shuttle that has any"),
     ]
-    tiles = [
-        tag("div", tag("span", head, class_="head"), tag("span", value, class_="value"), tag("span", about, class_="about"), class_="tile")
-        for head, value, about in shown
-    ]  # fmt: skip
-    return tag("div", tiles, class_="tiles")
 
 
 def _figure_text(name: str, row: Mapping[str, float]) -> str:
-    value = row[name]
+    value, unit = row[name], UNITS.get(name, "")
     if not math.isfinite(value):
         return "–"
-    if name in ("wait", "wait95", "ride"):
-        return f"{value:,.0f} s"
-    if name in ("idle", "parked"):
-        return f"{value / 60:,.0f} min"
-    if name == "km":
-        return f"{value:,.0f} km"
-    return f"{value:,.1f}" if name == "occupancy" else f"{value:,.0f}"
+    return (
+        f"{value:,.1f}"
+        if name == "occupancy"
+        else f"{count_text(value / 60 if unit == ' min' else value)}{unit}"
+    )
 
 
-def _table(city: City, by_zone: Mapping[str, Mapping[str, float]], demand: Mapping[str, ZoneDemand]) -> Html:
-    head = ["Zone", *(["Trips from here", "90 % interval"] if demand else []), *COLUMNS.values()]
-    rows = [
+def _table(city: City, by_zone: Mapping[str, Mapping[str, float]], demand: Mapping[str, ZoneDemand]) -> Table:
+    return Table(
+        ["Zone", *(["Trips from here", "90 % interval"] if demand else []), *COLUMNS.values()],
         [
-            zone,
-            *(_demand_cells(demand.get(zone)) if demand else []),
-            *(_figure_text(name, by_zone[zone]) for name in COLUMNS),
-        ]
-        for zone in (*city.zones, TOTAL)
-    ]
-    words = (
-        "A rider who takes a bus between two shuttles makes two rides. A wait is the time from a rider's call to the pick-up. "
-        "Empty is the time without a rider on board, parked the time without a task, both inside the hours."
-    )
-    if demand:
-        words += (
-            " Trips are the published ones, whose noise protects the riders: the true number lies in the interval with 90 % confidence. "
-            "All other figures are of this fleet and the published trips; the real day will differ."
-        )
-    return join(
-        tag("div", table(head, rows, class_="figures"), class_="scroll"), tag("p", words, class_="note")
-    )
+            [zone, *(_demand_cells(demand.get(zone)) if demand else []), *(_figure_text(name, by_zone[zone]) for name in COLUMNS)]
+            for zone in (*city.zones, TOTAL)
+        ],
+    )  # fmt: skip
 
 
 def _demand_cells(asked: ZoneDemand | None) -> list[str]:
@@ -234,36 +218,3 @@ def _demand_cells(asked: ZoneDemand | None) -> list[str]:
         return ["–", "–"]
     none = asked.low is None or asked.high is None
     return [f"{asked.count:,}", "no interval" if none else f"{asked.low:,} – {asked.high:,}"]
-
-
-def _map(city: City, data: Mapping[str, Any]) -> Html:
-    zones = [tag("option", "all zones", value="-1"), *(tag("option", z, value=str(k)) for k, z in enumerate(city.zones))]  # fmt: skip
-    speeds = [(30, "30 s"), (60, "1 min"), (180, "3 min"), (600, "10 min")]
-    pace = [tag("option", f"{words} a second", value=str(n), selected=n == 60) for n, words in speeds]
-    part = f" One shuttle in {data['every']} is drawn." if data["every"] > 1 else ""
-    return join(
-        tag(
-            "div",
-            tag("button", "Play", id="play", type="button"),
-            tag("input", id="time", type="range", min=data["begin"], max=data["end"], step="10", value=data["begin"], aria_label="Time of day"),
-            tag("output", "", id="now", for_="time"),
-            class_="controls time",
-        ),
-        tag("p", "", id="said", aria_live="off"),
-        tag("div", "", id="chart-map", class_="chart"),
-        tag("div", "", id="chart-riders", class_="chart"),
-        tag(
-            "div",
-            tag("label", "Shuttles of ", tag("select", zones, id="zone")),
-            tag("label", "Play ", tag("select", pace, id="pace")),
-            tag("label", tag("input", id="ways", type="checkbox"), " show the ways driven most often, over the whole run"),
-            class_="choices",
-        ),
-        tag("ul", "", id="legend", class_="legend"),
-        tag(
-            "p",
-            "Shuttles are drawn on the straight line between stops, and trail their way of the last five minutes. Choose one to see its "
-            f"whole way so far.{part} A zone is outlined by the convex hull of its stops.",
-            class_="note",
-        ),
-    )  # fmt: skip

@@ -18,7 +18,7 @@ from cbdp.app.fleet import compare, fleet_for, riders_of, size
 from cbdp.app.fleet.riders import FleetRules, city_of, read
 from cbdp.app.fleet.riders import place as placed
 from cbdp.errors import InputError
-from cbdp.report.markup import INTERNAL_WARNING
+from cbdp.text import INTERNAL_WARNING
 from cbdp.transit import (
     Fleet,
     ModeRule,

@@ -19,7 +19,7 @@ from cbdp.config import read
 from cbdp.counting.diagnosis import causes_of
 from cbdp.counting.reading import Cause, look
 from cbdp.ledger import Ledger
-from cbdp.report.markup import INTERNAL_WARNING
+from cbdp.text import INTERNAL_WARNING
 
 Captured = pytest.CaptureFixture[str]
 BY_STOP = 'origin = "from_stop", destination = "to_stop", time = "left_at"'

@@ -15,7 +15,7 @@ from cbdp.app import cli
 from cbdp.app.internal import build_internal
 from cbdp.errors import InputError
 from cbdp.report import build
-from cbdp.report.markup import INTERNAL_WARNING
+from cbdp.text import INTERNAL_WARNING
 
 
 @pytest.fixture(scope="module")

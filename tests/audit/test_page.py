@@ -12,7 +12,7 @@ from browsing import DESKTOP, HOSTILE, PHONE, opened, scrolled
 import cbdp
 from cbdp.app import cli
 from cbdp.audit import Audit, Finding, build
-from cbdp.report.markup import INTERNAL_WARNING
+from cbdp.text import INTERNAL_WARNING
 
 BEHIND = """e => { while (getComputedStyle(e).backgroundColor === 'rgba(0, 0, 0, 0)') e = e.parentElement;
                    return getComputedStyle(e).backgroundColor; }"""

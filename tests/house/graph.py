@@ -24,6 +24,7 @@ FOUNDATION = (
     "errors",
     "lazy",
     "machine",
+    "numbers",
     "parts",
     "progress",
     "scratch",

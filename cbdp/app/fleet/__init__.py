@@ -28,8 +28,7 @@ from cbdp.app.fleet.riders import (
     selected,
 )
 from cbdp.commands.new_file import check_new, write_new
-from cbdp.report.markup import INTERNAL_WARNING
-from cbdp.text import aligned
+from cbdp.text import INTERNAL_WARNING, aligned
 from cbdp.transit import DISPATCHERS, plugins
 from cbdp.transit import page as pages
 from cbdp.transit.city import City

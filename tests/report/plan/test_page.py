@@ -19,8 +19,8 @@ from cbdp.app import cli, init
 from cbdp.app.cli import plan_of_file
 from cbdp.datasets import practice
 from cbdp.forecast.errors import amount_text, percent, posterior_belief
+from cbdp.numbers import percent_at_most
 from cbdp.privacy.accounting import epsilon_of, readable_epsilon
-from cbdp.report.text import at_most
 
 Captured = pytest.CaptureFixture[str]
 
@@ -228,7 +228,7 @@ def test_beliefs_where_noise_is_paid_for_in_rho(browser: Any, tmp_path: Path) ->
             epsilon = epsilon_of(spent, Fraction(1, 10**6))
             said = page.text_content(f"[data-who={who}]")
             assert f"ε = {readable_epsilon(epsilon)}, odds" in said, (who, said)
-            assert at_most(posterior_belief(0.5, float(epsilon))) in said
+            assert percent_at_most(posterior_belief(0.5, float(epsilon))) in said
 
 
 def test_the_lines_alone_say_what_changed(opened_page: Any, tmp_path: Path) -> None:
