@@ -112,11 +112,11 @@ def protected_text(unit: Unit, noun: Noun = TRIP_NOUN) -> str:
 def epsilon_text(claim: PrivacyGuarantee) -> str:
     """ε, or nothing where nothing is promised.
 
-        >>> from cbdp.numbers import amount_text
-    from cbdp.privacy.accounting import DPCost
-        >>> from cbdp.privacy.unit import Trip
-        >>> epsilon_text(PrivacyGuarantee(Trip(), DPCost("total", Fraction(1, 2))))
-        'ε = 0.5'
+    >>> from fractions import Fraction
+    >>> from cbdp.privacy.accounting import DPCost
+    >>> from cbdp.privacy.unit import Trip
+    >>> epsilon_text(PrivacyGuarantee(Trip(), DPCost("total", Fraction(1, 2))))
+    'ε = 0.5'
     """
     if not claim.holds:
         return "none"

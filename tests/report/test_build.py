@@ -21,6 +21,7 @@ from cbdp.app.internal import build_internal
 from cbdp.estimation.intervals import Interval
 from cbdp.features import odmts
 from cbdp.release.files import load
+from cbdp.release.manifest import CODE_SUFFIXES
 from cbdp.report import build
 from cbdp.text import printable
 from cbdp_features.places import Stops
@@ -151,3 +152,10 @@ def test_public_report_imports_nothing_private():
     for path in (ROOT / "cbdp" / "report").glob("*.py"):
         nodes = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
         assert not [n.module for n in nodes if n.module and n.module.startswith(PRIVATE)], path.name
+
+
+def test_templates_are_part_of_the_code_that_a_manifest_names():
+    """A release says by which code its report was written: templates, styles and scripts change it too."""
+    made_of = {p.suffix for p in (ROOT / "cbdp").rglob("*") if p.is_file() and p.parent.name != "__pycache__"}
+    assert made_of - {".py"} - set(CODE_SUFFIXES) <= {".typed", ""}, made_of
+    assert any((ROOT / "cbdp" / "report").glob("*.html.jinja"))
