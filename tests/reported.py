@@ -40,13 +40,14 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         if self._inside is None:
-            self.words.append(data)
+            if data.strip() or "\n" not in data:  # lines between blocks are no text
+                self.words.append(data)
         else:
             self.raw[self._inside][-1] += data
 
     @property
     def text(self) -> str:
-        return re.sub(r"\s+", " ", "".join(self.words)).strip()
+        return re.sub(r"\s+", " ", "".join(self.words))
 
     @property
     def data(self):
