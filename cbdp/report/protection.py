@@ -46,7 +46,7 @@ class Odds:
 
 
 @dataclass(frozen=True)
-class PersonUnit:
+class ProtectedPerson:
     """The unit of protection where it is a person, or what one does in a period."""
 
     what: str
@@ -70,7 +70,7 @@ class Protection:
     """What the page says of it. `odds` is None where nothing is promised; `several` is the factor for several trips of a person."""
 
     odds: Odds | None
-    person: PersonUnit | None
+    person: ProtectedPerson | None
     several: str
     expected: ExpectedTrips | None
     formal: dict[str, str]
@@ -127,7 +127,7 @@ def _group_epsilon(claim: PrivacyGuarantee, trips: int) -> float:
     return float(trips * cost.epsilon)
 
 
-def _person(unit: Person, noun: Noun) -> PersonUnit:
+def _person(unit: Person, noun: Noun) -> ProtectedPerson:
     if unit.per == RELEASE:
         what, together, habit = "one person", f"All {noun.many} of a person", ""
     else:
@@ -136,7 +136,7 @@ def _person(unit: Person, noun: Noun) -> PersonUnit:
         habit = (
             f" A habit that shows on many {unit.per}s is protected less: over several {unit.per}s, ε adds up."
         )
-    return PersonUnit(what, together, habit, left_out(unit, noun), unit.column)
+    return ProtectedPerson(what, together, habit, left_out(unit, noun), unit.column)
 
 
 def _expected_trips(published: Published) -> ExpectedTrips | None:
