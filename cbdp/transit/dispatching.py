@@ -1,4 +1,4 @@
-"""Real-time dispatching: what a dispatcher sees and decides, the built-in one, and the engine that runs any by the rules.
+"""Dispatching: what a real-time dispatcher sees and decides, the built-in one, the engine that runs any by the rules, and plans made ahead.
 
 A dispatcher sees the state of the service now and answers with a shuttle's new plan. The built-in one is cheapest insertion, as in the
 dial-a-ride literature (Jaw, Odoni, Psaraftis and Wilson, 1986). The engine (`operate`) keeps the time, moves the shuttles, checks every
@@ -299,22 +299,31 @@ def operate(
     return engine.service()
 
 
-class _Engine:
+class _Run:
+    """What happens to every leg and shuttle, written down as it happens."""
+
     def __init__(self, city: City, fleet: Fleet, legs: Legs, operations: Operations) -> None:
         self.city, self.fleet, self.legs, self.rules = city, fleet, legs, operations
-        self.hop = operations.hop(city)
-        self.hop.setflags(write=False)
-        zone = np.repeat(np.arange(len(city.zones)), fleet.shuttles)
-        starts = fleet.starts(city)
-        self.shuttles = [ShuttleState(int(z), int(s)) for z, s in zip(zone, starts, strict=True)]
-        self.active: dict[int, ActiveLeg] = {}
+        self.hop, self.follower = operations.hop(city), legs.next
+        self.zone, self.starts = np.repeat(np.arange(len(city.zones)), fleet.shuttles), fleet.starts(city)
         self.release, self.pickup, self.drop, self.shuttle = (
             np.full(len(legs), -1, np.int64) for _ in range(4)
         )
-        self.metres = np.zeros(len(starts), np.int64)
-        self.busy: list[list[tuple[int, int]]] = [[] for _ in starts]  # intervals with a task
+        self.metres = np.zeros(fleet.total, np.int64)
+        self.busy: list[list[tuple[int, int]]] = [[] for _ in self.starts]  # intervals with a task
         self.log: list[tuple[int, int, int, int, int]] = []
-        self.follower = legs.next
+
+    def service(self) -> Service:
+        outcome = (self.release, self.pickup, self.drop, self.shuttle)
+        return service_of_outcome(self.fleet, self.legs, outcome, self.metres, self.busy, self.log)
+
+
+class _Engine(_Run):
+    def __init__(self, city: City, fleet: Fleet, legs: Legs, operations: Operations) -> None:
+        super().__init__(city, fleet, legs, operations)
+        self.hop.setflags(write=False)
+        self.shuttles = [ShuttleState(int(z), int(s)) for z, s in zip(self.zone, self.starts, strict=True)]
+        self.active: dict[int, ActiveLeg] = {}
 
     def run(self, decide: Callable[[State, int], Decision | None]) -> None:
         events = [(int(s), 0, leg) for leg, s in enumerate(self.legs.release) if s >= 0]
@@ -388,10 +397,6 @@ class _Engine:
         self.busy[v][-1] = begun, now
         return [*events, self._set_out(v, now)] if plan else events
 
-    def service(self) -> Service:
-        outcome = (self.release, self.pickup, self.drop, self.shuttle)
-        return service_of_outcome(self.fleet, self.legs, outcome, self.metres, self.busy, self.log)
-
 
 # A plan made ahead, replayed visit by visit
 
@@ -444,18 +449,12 @@ def _check_names(city: City, fleet: Fleet, legs: Legs, visit: Visit) -> None:
             raise PluginError("answer", f"there is no leg {leg}", shuttle=visit.shuttle, second=visit.second)
 
 
-class _Replay:
-    def __init__(self, city: City, fleet: Fleet, legs: Legs, rules: Operations) -> None:
-        self.city, self.fleet, self.legs, self.rules, self.hop = city, fleet, legs, rules, rules.hop(city)
-        self.zone = np.repeat(np.arange(len(city.zones)), fleet.shuttles)
-        self.at = {v: (legs.hours[0], int(s)) for v, s in enumerate(fleet.starts(city))}
+class _Replay(_Run):
+    def __init__(self, city: City, fleet: Fleet, legs: Legs, operations: Operations) -> None:
+        super().__init__(city, fleet, legs, operations)
+        self.release[:] = legs.release
+        self.at = {v: (legs.hours[0], int(s)) for v, s in enumerate(self.starts)}
         self.on_board: dict[int, set[int]] = {v: set() for v in self.at}
-        self.release = legs.release.copy()
-        self.pickup, self.drop, self.shuttle = (np.full(len(legs), -1, np.int64) for _ in range(3))
-        self.metres = np.zeros(fleet.total, np.int64)
-        self.busy: list[list[tuple[int, int]]] = [[] for _ in self.at]
-        self.log: list[tuple[int, int, int, int, int]] = []
-        self.follower = legs.next
 
     def run(self, visits: Sequence[Visit]) -> Service:
         for visit in visits:
@@ -467,8 +466,7 @@ class _Replay:
         for v, riders in self.on_board.items():
             if riders:
                 raise PluginError("riders", f"leg {min(riders)} is never dropped off", shuttle=v)
-        outcome = (self.release, self.pickup, self.drop, self.shuttle)
-        return service_of_outcome(self.fleet, self.legs, outcome, self.metres, self.busy, self.log)
+        return self.service()
 
     def _broken(self, visit: Visit, rule: str, message: str) -> PluginError:
         return PluginError(rule, message, shuttle=visit.shuttle, second=visit.second)

@@ -212,7 +212,7 @@ class Command:
 
     The folder has `problem.json` (kind, zones, hubs, rules, hours), `stops.parquet`, `times.parquet` (from, to, seconds, metres),
     and `legs.parquet` or `demand.parquet`. Answers: {"fleet": {zone: shuttles}} of a fleet sizer, {"arcs": [[hub, hub], …]} of a
-    network designer, {"visits": […]} of a dispatcher, which is given all legs at once (see `cbdp.transit.plugins`).
+    network designer, {"visits": […]} of a dispatcher, which is given all legs at once (see `cbdp.transit.replay`).
 
     >>> Command(("python3", "sizer.py"), seconds=60).arguments
     ('python3', 'sizer.py')

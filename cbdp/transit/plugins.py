@@ -1,4 +1,4 @@
-"""Asking a plug-in: its answer is checked, and every figure is computed by us, so that no plug-in can flatter itself.
+"""Asking a plug-in: its answer is checked, and every figure is computed by us, so that no plug-in can flatter itself; and the conformance kit.
 
 A plug-in is given by its name in the table of its kind (see `cbdp.transit`), as "package.module:attribute", as an object, or as an external
 command (`Command`, or text that begins with "command:"). One that crashes, hangs or breaks a rule is a `PluginError`.
