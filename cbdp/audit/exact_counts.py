@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cbdp.audit import consistency, scale_recovery
-from cbdp.audit.feasibility import NO_NOISE_DISTRIBUTION
 from cbdp.audit.findings import Figure, Finding
-from cbdp.audit.tables import CountTable, PublishedTables
+from cbdp.audit.tables import NO_NOISE_DISTRIBUTION, CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "exact counts"

@@ -15,13 +15,22 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cbdp.audit.feasibility import NO_NOISE_DISTRIBUTION
-from cbdp.audit.tables import CountTable, Pair, PublishedTables, Sum, joint_codes, match_rows, quoted
+from cbdp.arrays import Floats, Ints
+from cbdp.audit.tables import (
+    NO_NOISE_DISTRIBUTION,
+    CountTable,
+    Labels,
+    Pair,
+    PublishedTables,
+    Sum,
+    joint_codes,
+    match_rows,
+    quoted,
+)
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
@@ -33,7 +42,7 @@ SPREADSHEET_SUFFIXES = (".xlsx", ".xls", ".ods")
 GROUPED_DIGITS = re.compile(r"[-+−]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
-def read_columns(path: Path) -> dict[str, NDArray[Any]]:
+def read_columns(path: Path) -> dict[str, Labels]:
     """The columns of a file by their names, without blanks around them; of text files as text, empty fields as None."""
     if path.suffix.lower() in SPREADSHEET_SUFFIXES:
         raise InputError("it is a workbook: save the sheet as CSV")
@@ -67,12 +76,12 @@ def _decoded_text(path: Path) -> str:
         return raw.decode("cp1252", errors="replace")
 
 
-def _parquet_columns(path: Path) -> dict[str, NDArray[Any]]:
+def _parquet_columns(path: Path) -> dict[str, Labels]:
     table = read_parquet(path)
     return {n.strip(): np.asarray(table[n].to_pylist(), dtype=object) for n in table.column_names}
 
 
-def parse_count(value: Any, hidden: Sequence[str] = ()) -> float | None:
+def parse_count(value: object, hidden: Sequence[str] = ()) -> float | None:
     """A count as a number; NaN where it is empty or one of the marks for a hidden count; None where it is no number.
 
     >>> parse_count("1,234"), parse_count("1 234"), parse_count("41"), parse_count("*"), parse_count("*", ["*"])
@@ -84,7 +93,7 @@ def parse_count(value: Any, hidden: Sequence[str] = ()) -> float | None:
         value = re.sub(r"(?<=\d)[\s\u00a0\u202f'’](?=\d{3})", "", value.strip()).replace("−", "-")
         value = value.replace(",", "") if GROUPED_DIGITS.fullmatch(value) else value
     try:
-        return float(value)
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
 
@@ -125,7 +134,8 @@ def parse_count(value: Any, hidden: Sequence[str] = ()) -> float | None:
 # or of another package, may be named as it is there.
 
 
-Columns = dict[str, NDArray[Any]]
+Columns = dict[str, Labels]
+Settings = Mapping[str, object]
 
 DESCRIPTION_FILE = "audit.toml"
 MAX_PRODUCT_CELLS = 2**22  # cells of a product of labels: each is a row in memory
@@ -173,8 +183,8 @@ class _Description:
     def wrong(self, message: str) -> InputError:
         return InputError(f"{self.path}: {message}")
 
-    def published(self, description: Mapping[str, Any]) -> PublishedTables:
-        self.check_keys(description, TOP_LEVEL_KEYS, "the description")
+    def published(self, description: Settings) -> PublishedTables:
+        self.settings(description, TOP_LEVEL_KEYS, "the description")
         listed = description.get("table", [])
         if not isinstance(listed, list) or not listed:
             raise self.wrong("no table is described: add a [[table]] with its file, keys and count")
@@ -190,30 +200,32 @@ class _Description:
         imply = description.get("sums", "implied") == "implied"
         try:
             base = PublishedTables(tables, epsilon, delta)
-            sums = tuple(self.sum(base, s) for s in description.get("sum", []))
-            equal = tuple(self.equal(base, e) for e in description.get("equal", []))
+            sums = tuple(self.sum(base, s) for s in cast("list[object]", description.get("sum", [])))
+            equal = tuple(self.equal(base, e) for e in cast("list[object]", description.get("equal", [])))
             return PublishedTables(tables, epsilon, delta, equal, sums, imply)
         except InputError as error:
             raise (
                 error if str(error).startswith(message(str(self.path))) else self.wrong(str(error))
             ) from None
 
-    def check_keys(self, settings: Any, names: Sequence[str], where: str) -> None:
+    def settings(self, settings: object, names: Sequence[str], where: str) -> Settings:
+        """A table of settings, all of whose names are known."""
         if not isinstance(settings, Mapping):
             raise self.wrong(f"{where} is {settings!r}: it must be a table of settings")
         for name in settings:
             if name not in names:
                 raise self.wrong(f"{where} has {name!r}, which is not known: there are {', '.join(names)}")
+        return settings
 
-    def number(self, value: Any, what: str) -> float:
+    def number(self, value: object, what: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
             raise self.wrong(f"{what} is {value!r}: give a finite number")
         return float(value)
 
     # A table
 
-    def table(self, settings: Any) -> CountTable:
-        self.check_keys(settings, TABLE_KEYS, "a [[table]]")
+    def table(self, described: object) -> CountTable:
+        settings = self.settings(described, TABLE_KEYS, "a [[table]]")
         for need in ("file", "keys"):
             if need not in settings:
                 raise self.wrong(f"a [[table]] has no {need!r}: name its file and its key columns")
@@ -244,48 +256,48 @@ class _Description:
             ) from None
         return self.completed(table, settings.get("cells", "listed"), columns)
 
-    def choice(self, settings: Mapping[str, Any], key: str, choices: tuple[str, ...], name: str) -> str:
+    def choice(self, settings: Settings, key: str, choices: tuple[str, ...], name: str) -> str:
         """A setting that is one of a few words, the first of which it is unless told otherwise."""
         value = settings.get(key, choices[0])
         if value not in choices:
             raise self.wrong(f"{key} of {name!r} are {value!r}: say {' or '.join(map(repr, choices))}")
         return str(value)
 
-    def rounding(self, settings: Mapping[str, Any], name: str) -> float:
+    def rounding(self, settings: Settings, name: str) -> float:
         """How far rounding may have moved a count: half the multiple, or all but one where it went up or down at random."""
         rounded = settings.get("rounded", 1)
         rounded = rounded if isinstance(rounded, Mapping) else {"to": rounded}
-        self.check_keys(rounded, ("to", "at_random"), f"rounded of {name!r}")
+        rounded = self.settings(rounded, ("to", "at_random"), f"rounded of {name!r}")
         to = rounded.get("to")
         if isinstance(to, bool) or not isinstance(to, int) or to < 1:
             raise self.wrong(f"rounded of {name!r} is {to!r}: give the multiple that counts are rounded to")
         return float(to - 1 if rounded.get("at_random") else to // 2)
 
-    def columns(self, keys: Any, name: str) -> dict[str, str]:
+    def columns(self, keys: object, name: str) -> dict[str, str]:
         if isinstance(keys, list) and all(isinstance(k, str) for k in keys) and len(set(keys)) == len(keys):
             return {k: k for k in keys}
         if isinstance(keys, Mapping) and all(isinstance(k, str) for k in keys.values()):
             return dict(keys)
         raise self.wrong(f"keys of {name!r} are {keys!r}: give a list of columns, each once")
 
-    def noise(self, settings: Mapping[str, Any], name: str) -> NoiseDistribution | None:
+    def noise(self, settings: Settings, name: str) -> NoiseDistribution | None:
         if "noise" not in settings:
             return None
-        self.check_keys(settings["noise"], ("law", "scale"), f"the noise of {name!r}")
-        if settings["noise"].get("law") == NO_NOISE:
-            if settings["noise"].get("scale", 0) != 0:
+        noise = self.settings(settings["noise"], ("law", "scale"), f"the noise of {name!r}")
+        if noise.get("law") == NO_NOISE:
+            if noise.get("scale", 0) != 0:
                 raise self.wrong(f"the noise of {name!r} has the law 'none' and a scale: leave the scale out")
             return NO_NOISE_DISTRIBUTION
-        if set(settings["noise"]) != {"law", "scale"}:
+        if set(noise) != {"law", "scale"}:
             raise self.wrong(
                 f"the noise of {name!r} needs a law and a scale: {{ law = 'laplace', scale = 1.4 }}"
             )
-        law = settings["noise"]["law"]
+        law = noise["law"]
         names = ["laplace", *DISTRIBUTION_SYNONYMS, *NOISE_DISTRIBUTIONS.names(), NO_NOISE]
-        if law not in names:
+        if not isinstance(law, str) or law not in names:
             hint = did_you_mean(str(law), list(dict.fromkeys(names)))
             raise self.wrong(f"unknown law of noise {law!r} of {name!r}: {hint}")
-        scale = self.number(settings["noise"]["scale"], f"the noise scale of {name!r}")
+        scale = self.number(noise["scale"], f"the noise scale of {name!r}")
         return NOISE_DISTRIBUTIONS.installed(DISTRIBUTION_SYNONYMS.get(law, law))(scale)
 
     def load(self, file: str, names: Sequence[str], what: str) -> Columns:
@@ -303,7 +315,7 @@ class _Description:
                 raise self.wrong(f"table {what!r} has no column {name!r} in {file!r}: there are {there}")
         return {name: columns[name] for name in names}
 
-    def counts(self, column: NDArray[Any], settings: Mapping[str, Any], name: str) -> NDArray[np.float64]:
+    def counts(self, column: Labels, settings: Settings, name: str) -> Floats:
         marks = settings.get("hidden_as", [])
         if not isinstance(marks, list) or not all(isinstance(m, str) for m in marks):
             raise self.wrong(f"hidden_as is {marks!r}: give a list of texts, such as ['*', '<5']")
@@ -320,7 +332,7 @@ class _Description:
 
     # Its cells
 
-    def completed(self, table: CountTable, cells: Any, columns: Mapping[str, str]) -> CountTable:
+    def completed(self, table: CountTable, cells: object, columns: Mapping[str, str]) -> CountTable:
         """The table with a row for every cell that can be non-zero, as far as the description says."""
         if cells in ("listed", "some"):
             return replace(table, closed=cells == "listed")
@@ -351,13 +363,13 @@ class _Description:
 
     # Relations
 
-    def sum(self, published: PublishedTables, settings: Any) -> Sum:
-        self.check_keys(settings, ("total", "part", "match", "exact"), "a [[sum]]")
+    def sum(self, published: PublishedTables, described: object) -> Sum:
+        settings = self.settings(described, ("total", "part", "match", "exact"), "a [[sum]]")
         for need in ("total", "part"):
             if need not in settings:
                 raise self.wrong(f"a [[sum]] has no {need!r}: name two tables")
         total, part = published[str(settings["total"])], published[str(settings["part"])]
-        pairs = settings.get("match", {name: name for name in total.keys})
+        pairs = cast("Mapping[str, str]", settings.get("match", {name: name for name in total.keys}))
         if set(pairs) != set(total.keys):
             raise self.wrong(
                 f"{total.name!r} as a sum of {part.name!r}: match all of the total's keys, {quoted(total.keys)}"
@@ -375,21 +387,18 @@ class _Description:
             )
         return Sum(total.name, part.name, rows, bool(settings.get("exact", False)))
 
-    def equal(self, published: PublishedTables, settings: Any) -> Pair:
-        self.check_keys(settings, ("first", "second", "shift"), "an [[equal]]")
+    def equal(self, published: PublishedTables, described: object) -> Pair:
+        settings = self.settings(described, ("first", "second", "shift"), "an [[equal]]")
         sides = []
         for need in ("first", "second"):
-            side = settings.get(need)
-            self.check_keys(side, ("table", "where"), f"{need!r} of an [[equal]]")
+            side = self.settings(settings.get(need), ("table", "where"), f"{need!r} of an [[equal]]")
             sides.append(self.side(published, side))
-        (one, here), (other, there) = sides
-        free = [k for k in one.keys if k not in settings["first"].get("where", {})]
-        if sorted(free) != sorted(k for k in other.keys if k not in settings["second"].get("where", {})):
+        (one, here, free), (other, there, free_there) = sides
+        if sorted(free) != sorted(free_there):
             raise self.wrong(
                 "the two sides of an [[equal]] differ in keys that `where` does not fix: fix them on both"
             )
-        shift = settings.get("shift", {})
-        self.check_keys(shift, free, "the shift of an [[equal]]")
+        shift = self.settings(settings.get("shift", {}), free, "the shift of an [[equal]]")
         moved = {k: self.shifted(one.keys[k][here], shift.get(k), k) for k in free}
         at = (
             match_rows({k: other.keys[k][there] for k in free}, moved)
@@ -399,20 +408,20 @@ class _Description:
         matched = at >= 0
         return Pair(one.name, here[matched], other.name, there[at[matched]])
 
-    def side(
-        self, published: PublishedTables, settings: Mapping[str, Any]
-    ) -> tuple[CountTable, NDArray[np.int64]]:
+    def side(self, published: PublishedTables, settings: Settings) -> tuple[CountTable, Ints, list[str]]:
+        """The table, the rows that `where` leaves, and the keys that it does not fix."""
         table = published[str(settings.get("table"))]
         keep = np.ones(len(table), dtype=bool)
-        for name, value in settings.get("where", {}).items():
+        where = cast("Settings", settings.get("where", {}))
+        for name, value in where.items():
             if name not in table.keys:
                 raise self.wrong(f"table {table.name!r} has no key {name!r}: it has {quoted(table.keys)}")
             keep &= table.keys[name] == str(value)
         if not keep.any():
-            raise self.wrong(f"no row of {table.name!r} is where {dict(settings.get('where', {}))}")
-        return table, np.flatnonzero(keep)
+            raise self.wrong(f"no row of {table.name!r} is where {dict(where)}")
+        return table, np.flatnonzero(keep), [k for k in table.keys if k not in where]
 
-    def shifted(self, column: NDArray[Any], by: Any, name: str) -> NDArray[Any]:
+    def shifted(self, column: Labels, by: object, name: str) -> Labels:
         if by is None:
             return column
         amount = self.number(by, f"the shift of {name!r}")
@@ -447,5 +456,5 @@ def _with_hidden_rows(table: CountTable, cells: Columns) -> CountTable:
     return replace(table, keys=keys, counts=counts, closed=True)
 
 
-def _label_text(column: NDArray[Any]) -> NDArray[Any]:
+def _label_text(column: Labels) -> Labels:
     return np.array(["" if v is None else str(v) for v in column], dtype=str)

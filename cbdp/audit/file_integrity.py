@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cbdp.arrays import Ints
 from cbdp.audit.findings import MAX_ITEMS_NAMED, Finding, and_more, row_words, tampering_finding
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
@@ -380,7 +381,7 @@ class _Deviation:
     column: str
     table: pa.Table
     expected: pa.ChunkedArray
-    rows: NDArray[Any]
+    rows: Ints
 
     def finding(self) -> Finding:
         seen = [

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import NotRequired, TypedDict, cast
 
 from cbdp.audit.findings import Finding
 from cbdp.errors import CbdpError
@@ -29,10 +29,99 @@ from cbdp.release.series import running_total_part, sensitivity_of_span
 DECIMAL_TOLERANCE = 1e-9  # relative: how near a decimal must be to the number that it states
 CONVERSION_SLACK = 1e-6  # relative slack of a conversion, which is rounded up to nine digits
 
+# The manifest, as far as it speaks of noise and of what it costs; its schema is in `cbdp.release.manifest`
+
+
+class ExactNumber(TypedDict):
+    """A number as a fraction, where it is one, and as a decimal."""
+
+    exact: str | None
+    decimal: float | None
+
+
+class Prices(TypedDict):
+    """What an answer costs, in the currency that its noise is paid for in."""
+
+    epsilon: NotRequired[ExactNumber | None]
+    rho: NotRequired[ExactNumber | None]
+
+
+class MeasurementEntry(Prices):
+    feature: str
+    law: str | None
+    scale: ExactNumber | None
+    variance: object  # a number, or the name of a column
+
+
+class NoiseEntry(TypedDict):
+    name: str | None
+    law: str
+    scale: ExactNumber | None
+    variance: float | None
+    threshold: float | None
+    zeros: str
+
+
+class FeatureEntry(Prices):
+    name: str
+    published: str
+    noise: NoiseEntry | None
+    delta: NotRequired[ExactNumber | None]
+
+
+class RunningTableEntry(Prices):
+    feature: str
+    law: str
+    scale: ExactNumber | None
+
+
+class RunningEntry(TypedDict):
+    """The running totals of a series."""
+
+    strategy: str
+    periods: int
+    first: str
+    request: str
+    tables: list[RunningTableEntry]
+
+
+class CurvePoint(TypedDict):
+    epsilon: float
+    delta: float
+
+
+class CostTree(TypedDict, total=False):
+    """A single cost (`what`), or a composition of parts."""
+
+    what: str
+    composition: str
+    parts: list[CostTree]
+
+
+class PrivacyEntry(Prices):
+    delta: ExactNumber
+    spent: CostTree
+    curve: NotRequired[list[CurvePoint]]
+
+
+class RecipeEntry(TypedDict):
+    mechanism: str
+
+
+class Manifest(TypedDict):
+    privacy: PrivacyEntry
+    measurements: list[MeasurementEntry]
+    features: list[FeatureEntry]
+    recipe: RecipeEntry
+    levels: object
+    secure: bool
+    running: NotRequired[RunningEntry]
+
+
 MisstatedConversion = tuple[str, str, dict[str, float]]  # title, evidence, figures
 
 
-def misstated_conversions(privacy: Mapping[str, Any], rho: Fraction) -> Iterator[MisstatedConversion]:
+def misstated_conversions(privacy: PrivacyEntry, rho: Fraction) -> Iterator[MisstatedConversion]:
     """What a manifest states of a ρ, worked out again."""
     stated = [(exact_from(privacy["epsilon"]), exact_from(privacy["delta"]))]
     stated += [(pair["epsilon"], pair["delta"]) for pair in privacy.get("curve", [])]
@@ -64,12 +153,13 @@ MEASURE_SYMBOLS = {"epsilon": "ε", "rho": "ρ"}
 THRESHOLD_SLACK = 1e-6  # relative slack of a threshold, which is stated as a decimal
 
 
-def attack(manifest: Mapping[str, Any], features: FeatureDag | None = None) -> list[Finding]:
+def attack(stated: Mapping[str, object], features: FeatureDag | None = None) -> list[Finding]:
     """Composition, scales and thresholds of a manifest that matches its schema.
 
     `features` are what the answers are of, where the files could be read. Without them, one unit is taken to change each table as it changes the
     worst.
     """
+    manifest = cast("Manifest", stated)
     try:
         claim = guarantee_from(manifest["privacy"])
         return _check_all(manifest, claim, _with_running_totals(manifest, _sensitivities(features, claim)))
@@ -78,6 +168,7 @@ def attack(manifest: Mapping[str, Any], features: FeatureDag | None = None) -> l
         return [_contradiction(f"{MANIFEST}: what it says about privacy cannot be understood", why)]
 
 
+Number = Fraction | float  # as exactly as it is stated
 SensitivityOf = Callable[[str], Sensitivity]  # how much one unit changes the counts of a feature
 
 
@@ -88,7 +179,7 @@ def _sensitivities(features: FeatureDag | None, claim: PrivacyGuarantee) -> Sens
     return lambda name: feature_sensitivity(dag, name, claim.unit) if name in dag else sensitivity(claim.unit)
 
 
-def _with_running_totals(manifest: Mapping[str, Any], changes: SensitivityOf) -> SensitivityOf:
+def _with_running_totals(manifest: Manifest, changes: SensitivityOf) -> SensitivityOf:
     """Also of the sums over days that a series measures for running totals."""
     stated = manifest.get("running")
     sums = (
@@ -99,7 +190,7 @@ def _with_running_totals(manifest: Mapping[str, Any], changes: SensitivityOf) ->
     )
 
 
-def _check_all(manifest: Mapping[str, Any], claim: PrivacyGuarantee, changes: SensitivityOf) -> list[Finding]:
+def _check_all(manifest: Manifest, claim: PrivacyGuarantee, changes: SensitivityOf) -> list[Finding]:
     sign = MEASURE_SYMBOLS[claim.cost.currency]
     wrong_scales = [
         *_check_decimals(manifest, ""),
@@ -150,7 +241,7 @@ def _contradiction(title: str, evidence: str, check: str = "composition", **figu
     return Finding(check, "contradicts", title, evidence, ATTACK_ON_WEAK_NOISE, CURE_RESTATE, figures)
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: Number, b: Number) -> bool:
     """Fractions to the last unit; decimals as near as they are written."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return a == b
@@ -167,10 +258,10 @@ class _AnsweredFeature:
     where: str
     name: str
     law: type[NoiseDistribution]
-    scale: Any
-    share: Any  # of ε, or of ρ where the law is paid for in it
+    scale: Number | None
+    share: Number | None  # of ε, or of ρ where the law is paid for in it
 
-    def cost(self, change: Sensitivity) -> Fraction | float | None:
+    def cost(self, change: Sensitivity) -> Number | None:
         """What the noise costs, as exactly as its scale is stated; None where that has none."""
         if self.scale is None or not self.scale > 0:
             return None
@@ -178,7 +269,7 @@ class _AnsweredFeature:
         return cost if isinstance(self.scale, Fraction) else float(cost)
 
 
-def _answered_features(manifest: Mapping[str, Any]) -> Iterator[_AnsweredFeature]:
+def _answered_features(manifest: Manifest) -> Iterator[_AnsweredFeature]:
     for m in manifest["measurements"]:
         law = NOISE_DISTRIBUTIONS.installed(m["law"] or "geometric")
         share = exact_from(m.get(law.currency))
@@ -202,9 +293,7 @@ def _answered_features(manifest: Mapping[str, Any]) -> Iterator[_AnsweredFeature
             )
 
 
-def _check_scales(
-    manifest: Mapping[str, Any], claim: PrivacyGuarantee, changes: SensitivityOf
-) -> Iterator[Finding]:
+def _check_scales(manifest: Manifest, claim: PrivacyGuarantee, changes: SensitivityOf) -> Iterator[Finding]:
     for a in _answered_features(manifest):
         if a.scale is None and claim.holds:
             yield _contradiction(
@@ -241,7 +330,7 @@ def _amount_text(cost: Fraction | float) -> str:
     return str(cost) if len(str(cost)) <= 24 else f"{float(cost):.9g}"
 
 
-def _covers_cost(law: type[NoiseDistribution], cost: Fraction | float, share: Any) -> bool:
+def _covers_cost(law: type[NoiseDistribution], cost: Number, share: Number) -> bool:
     """Whether a share is what the noise costs; scales that are paid for in ρ are rounded up to twelve digits, and cost a trifle less."""
     if law.currency == "epsilon":
         return _equal(cost, share)
@@ -250,7 +339,7 @@ def _covers_cost(law: type[NoiseDistribution], cost: Fraction | float, share: An
     )
 
 
-def _check_noise_statements(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_noise_statements(manifest: Manifest) -> Iterator[Finding]:
     """What features and measurements say of their noise: its scale, law and variance must fit together."""
     measured = {m["feature"]: exact_from(m["scale"]) for m in manifest["measurements"]}
     for f in manifest["features"]:
@@ -260,7 +349,7 @@ def _check_noise_statements(manifest: Mapping[str, Any]) -> Iterator[Finding]:
         yield from _check_measured_noise(m)
 
 
-def _check_feature_noise(noise: Mapping[str, Any] | None, name: str, expected: Any) -> Iterator[Finding]:
+def _check_feature_noise(noise: NoiseEntry | None, name: str, expected: Number | None) -> Iterator[Finding]:
     where = f"features/{name}/noise"
     if noise is None or noise["scale"] is None:
         if expected is not None:
@@ -282,7 +371,7 @@ def _check_feature_noise(noise: Mapping[str, Any] | None, name: str, expected: A
         yield _contradiction(f"{MANIFEST}: {where}/law is not a law that is known", text, "noise scales")
 
 
-def _check_measured_noise(measured: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_measured_noise(measured: MeasurementEntry) -> Iterator[Finding]:
     scale, stated, where = (
         exact_from(measured["scale"]),
         measured["variance"],
@@ -304,7 +393,7 @@ def _near(stated: float | None, expected: float | None) -> bool:
     return stated is None or expected is None or math.isclose(stated, expected, rel_tol=1e-6)
 
 
-def _check_decimals(stated: Any, where: str) -> Iterator[Finding]:
+def _check_decimals(stated: object, where: str) -> Iterator[Finding]:
     """Numbers that are stated as a fraction and as a decimal that is not near it."""
     if isinstance(stated, list):
         stated = {str(n): part for n, part in enumerate(stated)}
@@ -325,7 +414,7 @@ def _check_decimals(stated: Any, where: str) -> Iterator[Finding]:
 
 
 def _check_composition(
-    manifest: Mapping[str, Any], claim: PrivacyGuarantee, changes: SensitivityOf
+    manifest: Manifest, claim: PrivacyGuarantee, changes: SensitivityOf
 ) -> Iterator[Finding]:
     rates, sign = _costs_of_features(manifest, changes), MEASURE_SYMBOLS[claim.cost.currency]
     named = {part.what for part in single_costs(claim.cost)}
@@ -361,13 +450,13 @@ def _check_composition(
             yield _contradiction(f"{MANIFEST}: {title}", text, "composition", **figures)
 
 
-def _pays_for(claim: PrivacyGuarantee, spent: Fraction) -> Callable[[Any], bool]:
+def _pays_for(claim: PrivacyGuarantee, spent: Fraction) -> Callable[[Number], bool]:
     if claim.cost.currency == "epsilon":
         return lambda stated: _equal(stated, spent)
     return lambda stated: _covers_cost(NOISE_DISTRIBUTIONS.get("gaussian"), spent, stated)
 
 
-def _costs_of_features(manifest: Mapping[str, Any], changes: SensitivityOf) -> dict[str, Fraction]:
+def _costs_of_features(manifest: Manifest, changes: SensitivityOf) -> dict[str, Fraction]:
     """What the noise of each feature costs."""
     rates: dict[str, Fraction] = {}
     for a in _answered_features(manifest):
@@ -377,7 +466,7 @@ def _costs_of_features(manifest: Mapping[str, Any], changes: SensitivityOf) -> d
     return rates
 
 
-def _cost_of_tree(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fraction:
+def _cost_of_tree(tree: CostTree, rates: Mapping[str, Fraction]) -> Fraction:
     """What a tree of compositions costs whose leaves cost what their noise costs."""
     if "what" in tree:
         return rates.get(tree["what"], Fraction(0))
@@ -385,11 +474,10 @@ def _cost_of_tree(tree: Mapping[str, Any], rates: Mapping[str, Fraction]) -> Fra
     return max(parts) if tree["composition"] == "parallel" else sum(parts, Fraction(0))
 
 
-def _check_thresholds(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterator[Finding]:
+def _check_thresholds(manifest: Manifest, claim: PrivacyGuarantee) -> Iterator[Finding]:
     """A table that skips zeros and shows only what reaches a threshold needs δ ≥ l0 · exp(−(threshold − linf)/b) (Korolova et al., 2009)."""
     unit = claim.unit
-    for f in _features_skipping_zeros(manifest) if claim.holds else ():
-        noise = f["noise"]
+    for f, noise in _features_skipping_zeros(manifest) if claim.holds else ():
         if noise["threshold"] is None or f["delta"] is None:
             continue
         scale, delta = float(exact_from(noise["scale"])), float(exact_from(f["delta"]))
@@ -403,17 +491,16 @@ def _check_thresholds(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> I
             )
 
 
-def _features_skipping_zeros(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The features whose tables skip zeros."""
-    return [
-        f for f in manifest["features"] if f["noise"] is not None and f["noise"]["zeros"] == ZEROS_SKIPPED
-    ]
+def _features_skipping_zeros(manifest: Manifest) -> list[tuple[FeatureEntry, NoiseEntry]]:
+    """The features whose tables skip zeros, and their noise."""
+    entries = ((f, f["noise"]) for f in manifest["features"])
+    return [(f, noise) for f, noise in entries if noise is not None and noise["zeros"] == ZEROS_SKIPPED]
 
 
 # What is said openly
 
 
-def _caveats(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterator[Finding]:
+def _caveats(manifest: Manifest, claim: PrivacyGuarantee) -> Iterator[Finding]:
     if not manifest["secure"]:
         yield Finding(
             "status",
@@ -435,10 +522,11 @@ def _caveats(manifest: Mapping[str, Any], claim: PrivacyGuarantee) -> Iterator[F
         )
     if not claim.holds:
         return
-    if claim.cost.delta == 0 and _features_skipping_zeros(manifest):
+    skipping = _features_skipping_zeros(manifest)
+    if claim.cost.delta == 0 and skipping:
         yield _contradiction(
             f"{MANIFEST}: zeros are skipped, and δ is 0",
-            f"features/{_features_skipping_zeros(manifest)[0]['name']}/noise/zeros is {ZEROS_SKIPPED!r}: a published count then proves that "
+            f"features/{skipping[0][0]['name']}/noise/zeros is {ZEROS_SKIPPED!r}: a published count then proves that "
             "somebody was there.",
             "status",
         )

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from cbdp.audit.findings import Finding
+from cbdp.audit.guarantee_check import Manifest
 from cbdp.audit.own_release import OwnRelease
 from cbdp.errors import CbdpError
 from cbdp.ledger import AccountOwner, Amount, Caps, Entry, Ledger, LedgerError
@@ -110,7 +111,7 @@ def _check_charge(book: Ledger, ours: OwnRelease, asked: LedgerRequest | None) -
             f"Entry {at.sequence} of {book.path.name} is {at.event!r}.",
         )
         return
-    yield from _check_amount(entries, at, ours.manifest)
+    yield from _check_amount(entries, at, cast("Manifest", ours.manifest))
     yield from _check_release_note(entries, at, ours)
     # the request is "asked:source". The trips may have been moved since; a request of the first version has one part, of another make
     request, _, source = at.fields["request"].partition(":")
@@ -146,7 +147,7 @@ def _check_account(book: Ledger, asked: LedgerRequest | None) -> Iterator[Findin
         )
 
 
-def _check_amount(entries: tuple[Entry, ...], at: Entry, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_amount(entries: tuple[Entry, ...], at: Entry, manifest: Manifest) -> Iterator[Finding]:
     paid, running = at.amount, manifest.get("running")
     try:
         due, span = _charges_due(manifest, paid.currency)
@@ -170,7 +171,7 @@ def _check_amount(entries: tuple[Entry, ...], at: Entry, manifest: Mapping[str, 
         )
 
 
-def _charges_due(manifest: Mapping[str, Any], currency: PrivacyMeasure) -> tuple[Amount, Amount | None]:
+def _charges_due(manifest: Manifest, currency: PrivacyMeasure) -> tuple[Amount, Amount | None]:
     """What the release itself costs, and the span of running totals that it is part of: two charges."""
     cost = guarantee_from(manifest["privacy"]).cost
     running = manifest.get("running")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,7 @@ def _leaves(release: Release, problem: Problem) -> Floats:
     return scatter_counts(every, index[listed], value[listed])
 
 
-def _medians(cell: NDArray[Any], values: Floats, cells: int) -> Floats:
+def _medians(cell: NDArray[np.integer], values: Floats, cells: int) -> Floats:
     """By cell, the median; NaN where there is none."""
     order = np.lexsort((values, cell))
     cell, values = cell[order], values[order]
@@ -130,7 +130,10 @@ def _odd_element(release: Release, problem: Problem, off: Floats, weight: float)
     )
 
 
-def scatter_counts(every: NDArray[np.int64], index: NDArray[np.int64], value: NDArray[Any]) -> NDArray[Any]:
+Count = TypeVar("Count", np.int64, np.float64)
+
+
+def scatter_counts(every: Ints, index: Ints, value: NDArray[Count]) -> NDArray[Count]:
     """Counts of some trip types as counts of all in an ascending list."""
     counts = np.zeros(len(every), dtype=value.dtype)
     counts[np.searchsorted(every, index)] = value

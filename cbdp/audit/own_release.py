@@ -244,7 +244,7 @@ def _check_statements(manifest: Mapping[str, Any], release: Release) -> Iterator
         )
 
 
-def _rounding_of_version_02(release: Release) -> dict[str, Any]:
+def _rounding_of_version_02(release: Release) -> dict[str, object]:
     """What versions up to 0.2 say of the rounding: without its tolerance, which the rounding might lower and whoever else looked did not."""
     results = [exactness_of(release), exactness_of(release, TOLERANCES[0])]
     matching = [r for r in results if dict(r.violations) == dict(release.violations or {})]
@@ -252,7 +252,7 @@ def _rounding_of_version_02(release: Release) -> dict[str, Any]:
     return {"exact": not off, "violations": off}
 
 
-def _differences(stated: Any, expected: Any, path: str) -> list[str]:
+def _differences(stated: object, expected: object, path: str) -> list[str]:
     if isinstance(stated, Mapping) and isinstance(expected, Mapping):
         keys = [*stated, *(k for k in expected if k not in stated)]
         return [d for k in keys for d in _differences(stated.get(k), expected.get(k), f"{path}/{k}")]
@@ -266,13 +266,13 @@ def _differences(stated: Any, expected: Any, path: str) -> list[str]:
     )
 
 
-def _entry_name(entry: Any, position: int) -> str:
+def _entry_name(entry: object, position: int) -> str:
     """An entry of a list by its name, where it has one."""
     names = (entry.get(k) for k in ("name", "feature", "what")) if isinstance(entry, Mapping) else ()
     return next((n for n in names if isinstance(n, str)), str(position))
 
 
-def _shortened(value: Any) -> str:
+def _shortened(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 

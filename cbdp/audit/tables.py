@@ -9,19 +9,24 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.arrays import Floats, Ints
+from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimation.engine import MAX_LISTED_TYPES
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
-from cbdp.privacy.noise import NoiseDistribution
+from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 from cbdp.release.release import Release
 from cbdp_features.universe import connected_components
+
+NO_NOISE_DISTRIBUTION = noise_distribution(
+    "laplace", 0.0
+)  # of exact counts, and of tables all of whose counts are hidden
+
+Labels = NDArray[np.generic]  # the keys of rows: text, numbers or whatever a file holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +44,7 @@ class CountTable:
     """
 
     name: str
-    keys: Mapping[str, NDArray[Any]] = field(repr=False)
+    keys: Mapping[str, Labels] = field(repr=False)
     counts: Floats = field(repr=False)
     noise: NoiseDistribution | None = None
     threshold: float | None = None
@@ -87,9 +92,9 @@ class CountTable:
         return math.ceil(self.threshold) - 1 + self.rounding
 
     @cached_property
-    def shown(self) -> NDArray[np.bool_]:
+    def shown(self) -> Bools:
         """Which cells have a published count."""
-        shown: NDArray[np.bool_] = np.isfinite(self.counts)
+        shown: Bools = np.isfinite(self.counts)
         noisy = self.noise is not None and self.noise.scale
         blank = not noisy and not shown.all()  # what is hidden is left blank, so that a 0 is a count
         if not blank and (self.threshold is not None or not self.shows_zeros):
@@ -108,7 +113,7 @@ class CountTable:
         words = ", ".join(f"{name} {column[row]}" for name, column in self.keys.items())
         return f"{self.name}: {words}" if words else self.name
 
-    def find(self, cells: Mapping[str, Sequence[Hashable] | NDArray[Any]]) -> Ints:
+    def find(self, cells: Mapping[str, Sequence[Hashable] | Labels]) -> Ints:
         """The row of each cell given by its keys; −1 where there is none, and the first where there are several."""
         if set(cells) != set(self.keys):
             raise InputError(
@@ -220,9 +225,7 @@ class PublishedTables:
         return [[self.tables[i] for i in group if i < count] for group in groups]
 
 
-def with_public_support(
-    published: PublishedTables, table: str, possible: NDArray[np.bool_]
-) -> PublishedTables:
+def with_public_support(published: PublishedTables, table: str, possible: Bools) -> PublishedTables:
     """What is left to find for an attacker who knows which cells of a table can be non-zero, say from a timetable.
 
     Cells that cannot are dropped, unless they have a published count; the others are all there is, so the table is closed.
@@ -263,7 +266,7 @@ def implied_sums(tables: Sequence[CountTable]) -> tuple[Sum, ...]:
     return tuple(sums)
 
 
-def match_rows(keys: Mapping[str, NDArray[Any]], cells: Mapping[str, NDArray[Any]]) -> Ints:
+def match_rows(keys: Mapping[str, Labels], cells: Mapping[str, Labels]) -> Ints:
     """For each cell the first row whose keys are its own, −1 where there is none."""
     if not keys:
         size = max((len(c) for c in cells.values()), default=1)
@@ -276,7 +279,7 @@ def match_rows(keys: Mapping[str, NDArray[Any]], cells: Mapping[str, NDArray[Any
     return np.where(values[position] == there, first[position], -1).astype(np.int64)
 
 
-def joint_codes(first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[Any]]) -> tuple[Ints, Ints]:
+def joint_codes(first: Mapping[str, Labels], second: Mapping[str, Labels]) -> tuple[Ints, Ints]:
     """A number for each row of two tables, the same where all keys are; labels are compared as text if types differ."""
     size = len(next(iter(first.values())))
     codes = np.zeros(size + len(next(iter(second.values()))), dtype=np.int64)
@@ -287,7 +290,7 @@ def joint_codes(first: Mapping[str, NDArray[Any]], second: Mapping[str, NDArray[
     return codes[:size].astype(np.int64), codes[size:].astype(np.int64)
 
 
-def _concatenated(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+def _concatenated(one: Labels, other: Labels) -> Labels:
     numeric = one.dtype.kind in "iuf" and other.dtype.kind in "iuf"
     if numeric or (one.dtype.kind == other.dtype.kind and one.dtype.kind != "O"):
         return np.concatenate([one, other])
@@ -377,7 +380,7 @@ def _measurement_table(tree: FeatureDag, m: Measurement) -> CountTable:
     )
 
 
-def _key_columns(features: FeatureDag, name: str) -> dict[str, NDArray[Any]]:
+def _key_columns(features: FeatureDag, name: str) -> dict[str, Labels]:
     if name == SINGLETON:
         universe = features.universe
         codes = universe.unrank_codes(np.arange(universe.size, dtype=np.int64))
@@ -390,7 +393,7 @@ def _key_columns(features: FeatureDag, name: str) -> dict[str, NDArray[Any]]:
     }
 
 
-def _sortable_labels(values: Sequence[Hashable]) -> NDArray[Any]:
+def _sortable_labels(values: Sequence[Hashable]) -> Labels:
     """Labels as an array of text, so that they can be sorted and compared whatever they are."""
     return np.array([str(v) for v in values])
 

@@ -3,6 +3,10 @@
 The sums are answered by a factorisation of the prefix-sum matrix: a binary tree (Dwork, Naor, Pitassi and
 Rothblum 2010; Chan, Shi and Song 2011), or the square root of the matrix (Fichtenberger, Henzinger and Upadhyay 2023).
 `cbdp.estimation.continual` combines them with the releases' own answers by generalised least squares.
+
+Use `release_in_series` (what `cbdp series run` does) where every period is released and totals since the start are wanted besides: published
+periods then add up to them. Use `RunningTotals` where the totals of one table are all that is wanted. Without either, totals are sums of the
+releases, whose noise grows with the number of periods, not with its logarithm.
 """
 
 from __future__ import annotations
@@ -11,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -34,8 +37,8 @@ from cbdp.privacy.continual import STRATEGIES, Span, Strategy, TableNoiseCost
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
-from cbdp.privacy.numbers import positive
-from cbdp.privacy.unit import feature_sensitivity, unit_of
+from cbdp.privacy.numbers import Number, positive
+from cbdp.privacy.unit import Sensitivity, UnitLike, feature_sensitivity, unit_of
 from cbdp.release import Release
 from cbdp.release.series import RunningPart, RunningTable
 
@@ -138,9 +141,9 @@ class RunningTotals:
 
     features: FeatureDag
     table: str
-    amount: Any
+    amount: Number
     periods: int
-    unit: Any = "trip"
+    unit: UnitLike = "trip"
     law: str = "gaussian"
     strategy: str | None = None  # by default the square root with Gaussian noise, the binary tree with others
 
@@ -170,11 +173,11 @@ class RunningTotals:
     @cached_property
     def noise(self) -> NoiseDistribution:
         """The noise of every answer."""
-        return self._kind.calibrate(self.amount, self.sums.change(self._change))
+        return self._kind.calibrate(positive(self.amount), self.sums.change(self._change))
 
     @property
-    def _change(self) -> Any:
-        return feature_sensitivity(self.features, self.table, self.unit)
+    def _change(self) -> Sensitivity:
+        return feature_sensitivity(self.features, self.table, unit_of(self.unit))
 
     def price(self, window: int = 1) -> Fraction:
         """What a unit pays that takes part in so many periods in a row: ρ or ε."""

@@ -1,4 +1,8 @@
-"""The hierarchical mechanism of Hay, Rastogi, Miklau and Suciu 2010 on a tree of features: H3, H4 and H5 of Fioretto, Lee and Van Hentenryck 2018."""
+"""The hierarchical mechanism of Hay, Rastogi, Miklau and Suciu 2010 on a tree of features: H3, H4 and H5 of Fioretto, Lee and Van Hentenryck 2018.
+
+Use it to compare with, or where features form one tree and an estimate in closed form, without a solver, is wanted. Features that cross must be
+nested first (`nested`), and every trip type is listed: there is no sparse form. Counts below zero are cut off, which invents trips.
+"""
 
 from __future__ import annotations
 

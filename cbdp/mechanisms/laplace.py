@@ -1,4 +1,8 @@
-"""The Laplace mechanism (Dwork, McSherry, Nissim and Smith 2006), M_Lap of Fioretto, Lee and Van Hentenryck 2018: the baseline."""
+"""The Laplace mechanism (Dwork, McSherry, Nissim and Smith 2006), M_Lap of Fioretto, Lee and Van Hentenryck 2018: the baseline.
+
+Use it to compare with. It asks trip types alone, so that tables are sums of many noisy counts; clipped at zero, these invent trips wherever most
+types are empty.
+"""
 
 from __future__ import annotations
 

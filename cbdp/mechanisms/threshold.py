@@ -1,4 +1,10 @@
-"""Tables that are noised one by one and suppressed below a threshold: what both of Opal's mechanisms publish."""
+"""Tables that are noised one by one and suppressed below a threshold: what both of Opal's mechanisms publish.
+
+`StabilityHistogram` is the release of Asghar, Tyler and Kaafar 2018 (a stability-based histogram: Korolova, Kenthapadi, Mishra and Ntoulas 2009).
+Use it to compare with that release, or where a cell that is empty must never show and a δ may be paid for that; its tables disagree with each other.
+`ThresholdLaplace` is the one that Culnane, Rubinstein and Teague 2017 took apart. Use it to study that attack; with `zeros="perturbed"`
+it is private, and suppression is post-processing.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +106,7 @@ class ThresholdedTables(Mechanism):
         return self.publication(index, leaves[index], tables=published)
 
 
-# The Opal release's mechanism (Asghar, Tyler and Kaafar 2018): zeros never appear, so it pays with δ
+# Zeros never appear, so it pays with δ
 
 
 MIN_TABLE_DELTA = Fraction(1, 10**300)  # δ of a table: a threshold is worked out with floating-point numbers
@@ -164,7 +170,7 @@ def opal_budget() -> dict[str, Fraction]:
     return {"time": positive(1), "location": positive(1), SINGLETON: positive(2)}
 
 
-# The “Second Algorithm” that Culnane, Rubinstein and Teague 2017 took apart, and its corrected form
+# The “Second Algorithm”, and its corrected form
 
 
 ZERO_COUNT_MODES = ("skipped", "perturbed")

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from cbdp.audit.feasibility import NO_NOISE_DISTRIBUTION, feasibility_intervals
-from cbdp.audit.tables import CountTable, PublishedTables
+from cbdp.audit.differencing import feasibility_intervals
+from cbdp.audit.tables import NO_NOISE_DISTRIBUTION, CountTable, PublishedTables
 
 
 def tables(counts: np.ndarray, hidden: np.ndarray, rounding: int = 0, **said: object) -> PublishedTables:

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from benchmarks import theorem5
 from cbdp.audit import differencing
-from cbdp.audit.feasibility import assemble_system, identifiable
+from cbdp.audit.differencing import assemble_system, identifiable
 from cbdp.audit.tables import CountTable, Pair, PublishedTables, with_public_support
 from cbdp.privacy.noise import noise_distribution
 

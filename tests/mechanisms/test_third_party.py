@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +16,7 @@ from noise_fits import ALPHA, fit
 from small_city import plan_of, write_city
 
 import cbdp
+from cbdp.app import cli
 from cbdp.estimation import ESTIMATORS
 from cbdp.features import SINGLETON
 from cbdp.measuring.samplers import SAMPLERS, sampler_of
@@ -283,3 +285,29 @@ def test_a_mechanism_by_name(site: Path, tmp_path: Path) -> None:
         loaded.interval("zone", 0.8)
     plan = plan_of(write_city(tmp_path), ('name = "constraint-based"', 'name = "even"\ntable = "time"'))
     assert (plan.mechanism.name, plan.mechanism.table) == ("even", "time")
+
+
+def test_a_law_all_the_way(site: Path, tmp_path: Path) -> None:
+    """From the configuration to intervals: plan page, release, folder, audit with the trips. Files name the law by its name alone."""
+    law, few = (
+        ("epsilon = 1.0", 'epsilon = 1.0\nlaw = "twice"'),
+        ("expected_trips = 60000", "expected_trips = 50"),
+    )
+    plan = plan_of(write_city(tmp_path), law, few)
+    assert plan.mechanism.law == "twice"
+    config, page = tmp_path / "cbdp.toml", tmp_path / "plan.html"
+    assert cli.main(["plan", str(config), "--page", str(page)]) == 0
+    assert "<h1" in page.read_text()
+    assert cli.main(["release", str(config), "--create-ledger"]) == 0
+    folder = tmp_path / "release"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert {m["law"] for m in manifest["measurements"]} == {"twice"}
+    loaded = cbdp.load(folder)
+    assert {type(m.noise).__module__ for m in loaded.measurements} == {LAW.module}
+    interval = loaded.interval("zone", 0.9)
+    assert (interval.low <= loaded.counts("zone")).all()
+    assert (loaded.counts("zone") <= interval.high).all()
+    audit = cbdp.audit_release(folder, config=config, trips=True)
+    assert audit.of("contradicts") == []
+    checks = {f.check for f in audit.of("clear")}
+    assert {"noise scales", "composition", "estimate", "residuals", "consistency"} <= checks

@@ -54,7 +54,7 @@ def audit_release(
     *,
     ledger: str | Path | None = None,
     config: str | Path | None = None,
-    trips: Any = None,
+    trips: object = None,
 ) -> Audit:
     """Attack a release: a folder of ours, or one with tables that its `audit.toml` describes.
 
@@ -133,7 +133,7 @@ class _OwnReleaseAudit:
     folder: Path
     ledger: str | Path | None
     config: str | Path | None
-    trips: Any
+    trips: object
     left_out: list[str] = field(default_factory=list)
 
     def run(self) -> Audit:
