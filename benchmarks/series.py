@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cbdp
+from benchmarks.harness.attacked_series import AsSeries
 from benchmarks.harness.data import BIKES
-from cbdp.app.audit.lower_bound import AsSeries
 from cbdp.counting import Counts
 from cbdp.counting.plan import ServiceDays
 from cbdp.datasets import ann_arbor

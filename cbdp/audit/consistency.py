@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
-from cbdp.audit.findings import Finding
+from cbdp.audit.findings import Finding, clear_finding
 from cbdp.audit.noise_sums import SumDistribution, sum_distribution
 from cbdp.audit.tables import CountTable, PublishedTables, Sum, joint_codes
 from cbdp.privacy.noise import NoiseDistribution
@@ -49,12 +49,14 @@ def attack(published: PublishedTables) -> list[Finding]:
     sums = f"{comparisons:,} sums and pairs were compared; " if comparisons else ""
     rows = sum(len(t) for t in published.tables)
     return [
-        Finding(
-            CHECK, "clear", agree,
+        clear_finding(
+            CHECK,
+            agree,
             f"{sums}cells, counts and the order of {rows:,} rows in {len(published.tables)} tables are sound.",
-            figures={"comparisons": comparisons, "tables": len(published.tables)}, power=_power(compared, comparisons),
+            _power(compared, comparisons),
+            {"comparisons": comparisons, "tables": len(published.tables)},
         )
-    ]  # fmt: skip
+    ]
 
 
 def left_out(published: PublishedTables) -> list[str]:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import binom, gamma, norm
 
 from cbdp.arrays import Floats
-from cbdp.audit.findings import Finding
+from cbdp.audit.findings import Finding, clear_finding
 from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution
 
@@ -143,10 +143,13 @@ def _no_zeros_skipped(noisy: Sequence[CountTable]) -> Finding:
         if detectable
         else "This is what the tables declare: their counts are too few or too far from 0 to test it."
     )
-    return Finding(
-        CHECK, "clear", "No table skips zeros", "Empty cells get noise like all others: no published count proves "
-        "that somebody was there, and the noise needs no δ.", power=power,
-    )  # fmt: skip
+    return clear_finding(
+        CHECK,
+        "No table skips zeros",
+        "Empty cells get noise like all others: no published count proves "
+        "that somebody was there, and the noise needs no δ.",
+        power,
+    )
 
 
 def _detectable_zeros(table: CountTable) -> int:

@@ -31,7 +31,7 @@ from scipy.sparse.linalg import lsqr, splu
 
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.audit.exact_counts import assumed_noise
-from cbdp.audit.findings import Figure, Finding
+from cbdp.audit.findings import Figure, Finding, clear_finding
 from cbdp.audit.noise_sums import Term, sum_distribution, terms_of
 from cbdp.audit.tables import NO_NOISE_DISTRIBUTION, CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution
@@ -100,12 +100,13 @@ def attack(published: PublishedTables, confidence: float = CONFIDENCE, *, listed
     if not hiding:
         cells = sum(len(t) for t in published.tables)
         return [
-            Finding(
-                CHECK, "clear", "No count is suppressed",
+            clear_finding(
+                CHECK,
+                "No count is suppressed",
                 f"All {cells:,} cells of {len(published.tables)} tables are published, so there is nothing to find by differences.",
-                power="A cell that is listed without its count would have been seen for certain.",
+                "A cell that is listed without its count would have been seen for certain.",
             )
-        ]  # fmt: skip
+        ]
     assumed = assumed_noise(published).published
     left = bounded_counts(assumed)
     exact = {(p.table, p.rows) for p in left}
@@ -155,11 +156,13 @@ def _finding(
     hidden, informative = int((~table.shown).sum()), [p for p in every if p.informative]
     if not informative:
         unlisted = "" if table.closed else ", nor those of its unlisted cells"
-        return Finding(
-            CHECK, "clear", f"No hidden count of {table.name!r} can be worked out",
+        return clear_finding(
+            CHECK,
+            f"No hidden count of {table.name!r} can be worked out",
             f"Differences of published counts do not give its {_number_text(hidden, 'hidden count')}{unlisted}.",
-            figures={"hidden": hidden, "pinned": 0}, power=_power_text(every),
-        )  # fmt: skip
+            _power_text(every),
+            {"hidden": hidden, "pinned": 0},
+        )
     single, exactly = [p for p in informative if p.single], sum(p.exactly for p in informative)
     worst = sorted(informative, key=lambda p: (not p.single, p.high - p.low, p.surely <= 0))[:listed]
     figures: dict[str, Figure] = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,6 +40,7 @@ class AssumedNoise:
     compared: int = 0  # sums and pairs that agree, which noise would not have let them
 
 
+@lru_cache(maxsize=1)  # every attack asks for it, of the same tables
 def assumed_noise(published: PublishedTables) -> AssumedNoise:
     """The tables as an attacker takes them, with every law that was not declared."""
     silent = [t.name for t in published.tables if t.noise is None and t.may_be_exact and not t.derived]

@@ -23,7 +23,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
-from cbdp.audit.findings import MAX_ITEMS_NAMED, Finding, and_more, row_words, tampering_finding
+from cbdp.audit.findings import (
+    MAX_ITEMS_NAMED,
+    Finding,
+    and_more,
+    clear_finding,
+    row_words,
+    tampering_finding,
+)
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.release.files import write_parquet
@@ -428,12 +435,11 @@ def check_columns(folder: Path, release: Release) -> Iterator[Finding]:
     deviations, blamed = _changed_table(folder, release, deviations)
     findings += [*blamed, *(off.finding() for off in deviations)]
     yield from findings or [
-        Finding(
+        clear_finding(
             "tables",
-            "clear",
             "Trips, tables and estimates add up",
             f"All columns of {len(sheets)} files were worked out again from trips, noisy answers and estimates of trip types.",
-            power="One changed number would have been found for certain, if it is not one of those that the others follow from. "
+            "One changed number would have been found for certain, if it is not one of those that the others follow from. "
             + (
                 f"{partly} files were written by another version of pyarrow: their metadata and statistics were compared, not every byte."
                 if partly

@@ -61,6 +61,13 @@ def worst(findings: list[Finding]) -> Verdict:
     return next((v for v in VERDICTS if any(f.verdict == v for f in findings)), "clear")
 
 
+def clear_finding(
+    check: str, title: str, evidence: str, power: str, figures: Mapping[str, Figure] | None = None
+) -> Finding:
+    """The finding that a check was made and found nothing, with how large a leak it would have found."""
+    return Finding(check, "clear", title, evidence, figures=figures or {}, power=power)
+
+
 # Tampering: a number or a file is not what was released
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NotRequired, TypedDict, cast
 
-from cbdp.audit.findings import Finding
+from cbdp.audit.findings import Finding, clear_finding
 from cbdp.errors import CbdpError
 from cbdp.features import FeatureDag
 from cbdp.privacy.accounting import PrivacyGuarantee, cost_amount, epsilon_of, single_costs
@@ -204,12 +204,8 @@ def _check_all(manifest: Manifest, claim: PrivacyGuarantee, changes: Sensitivity
         if sign == "ρ":
             text = "Each scale is the Euclidean length of what one unit changes, over the root of twice its share of ρ; laws and variances agree."
         findings.append(
-            Finding(
-                "noise scales",
-                "clear",
-                f"Every noise scale is what its {sign} needs",
-                text,
-                power=POWER_OF_FRACTIONS,
+            clear_finding(
+                "noise scales", f"Every noise scale is what its {sign} needs", text, POWER_OF_FRACTIONS
             )
         )
     if not wrong_sums:
@@ -227,13 +223,12 @@ def _composition_finding(claim: PrivacyGuarantee, sign: str) -> Finding:
     title = (
         f"The noise adds up to the claimed {sign}" if claim.holds else "The noise adds up to what was spent"
     )
-    return Finding(
+    return clear_finding(
         "composition",
-        "clear",
         title,
         text,
-        figures={claim.cost.currency: float(amount), "epsilon": float(claim.cost.epsilon)},
-        power=POWER_OF_FRACTIONS,
+        POWER_OF_FRACTIONS,
+        {claim.cost.currency: float(amount), "epsilon": float(claim.cost.epsilon)},
     )
 
 
@@ -532,8 +527,6 @@ def _caveats(manifest: Manifest, claim: PrivacyGuarantee) -> Iterator[Finding]:
         )
     if isinstance(claim.unit, Trip):
         text = "A person with n trips is protected with n·ε only; the claim says so."
-        yield Finding("unit", "clear", "The unit of privacy is one trip", text, power=UNIT_CAVEAT)
+        yield clear_finding("unit", "The unit of privacy is one trip", text, UNIT_CAVEAT)
     elif isinstance(claim.unit, Person):
-        yield Finding(
-            "unit", "clear", "The unit of privacy is one person", f"{claim.unit}.", power=UNIT_CAVEAT
-        )
+        yield clear_finding("unit", "The unit of privacy is one person", f"{claim.unit}.", UNIT_CAVEAT)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
-from cbdp.audit.findings import Finding
+from cbdp.audit.findings import Finding, clear_finding
 from cbdp.audit.guarantee_check import Manifest
 from cbdp.audit.own_release import OwnRelease
 from cbdp.errors import CbdpError
@@ -50,14 +50,13 @@ def attack(ledger: str | Path, ours: OwnRelease, *, asked: LedgerRequest | None 
         if findings:
             return findings
         return [
-            Finding(
+            clear_finding(
                 "ledger",
-                "clear",
                 "The ledger is intact, and holds this release",
                 f"{len(book.entries())} entries; {book.spent} of {book.cap} spent; the manifest's hash and ε are in it.",
-                figures={"spent": float(book.spent.value)} | _cap_figures(book),
-                power="A ledger that was cut or rewritten, a missing or different charge and another manifest would have been found for "
+                "A ledger that was cut or rewritten, a missing or different charge and another manifest would have been found for "
                 "certain; a second ledger that nobody told us of would not.",
+                {"spent": float(book.spent.value)} | _cap_figures(book),
             )
         ]
 

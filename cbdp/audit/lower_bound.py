@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from cbdp.arrays import Bools, Bytes, Floats, Ints
-from cbdp.audit.findings import Figure, Finding
+from cbdp.audit.findings import Figure, Finding, clear_finding
 from cbdp.errors import InputError
 from cbdp.release.layout import NUMBER_COLUMNS
 from cbdp.release.release import Release
@@ -607,11 +607,14 @@ class LowerBound:
     def finding(self) -> Finding:
         """The bound for a reviewer: clear unless it refutes the claim."""
         if not self.exceeds:
-            return Finding(
-                EPSILON_CHECK, "clear", f"The attack proves no more than {self.sign} ≥ {self.value:.3g}", str(self), figures=self.figures,
-                power=f"A claim of less than {self.sign} = {self.value:.3g} would have been refuted by these {sum(self.trials):,} trials, with a "
+            return clear_finding(
+                EPSILON_CHECK,
+                f"The attack proves no more than {self.sign} ≥ {self.value:.3g}",
+                str(self),
+                f"A claim of less than {self.sign} = {self.value:.3g} would have been refuted by these {sum(self.trials):,} trials, with a "
                 f"false alarm of at most {self.alpha:g}. Other pairs of data sets, and other events, were not tried.",
-            )  # fmt: skip
+                self.figures,
+            )
         return Finding(
             EPSILON_CHECK, "contradicts", f"The mechanism leaks {self.sign} ≥ {self.value:.3g}, more than the {self.claim:g} it claims", str(self),
             f"Whoever sees the event ({self.event}) knows which of the two data sets it was, with better odds than promised.",

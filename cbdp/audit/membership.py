@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from cbdp.arrays import Bools, Floats, Ints
-from cbdp.audit.findings import Figure, Finding, Verdict
+from cbdp.audit.findings import Figure, Finding, Verdict, clear_finding
 from cbdp.audit.lower_bound import lower_limit, upper_limit
 from cbdp.audit.tables import declared_distribution
 from cbdp.features import SINGLETON, FeatureDag, Universe
@@ -288,8 +288,14 @@ def attack_residuals(release: Release, true: TrueCounts) -> list[Finding]:
         }
         title = "The noise follows its declared law, on true zeros and on other counts"
         findings.append(
-            Finding("residuals", "clear", title if not findings else "The other noise follows its declared law", text, figures=figures, power=_residual_power(sound, risk))
-        )  # fmt: skip
+            clear_finding(
+                "residuals",
+                title if not findings else "The other noise follows its declared law",
+                text,
+                _residual_power(sound, risk),
+                figures,
+            )
+        )
     return findings
 
 

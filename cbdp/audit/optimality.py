@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
-from cbdp.audit.findings import Finding, tampering_finding, worst
+from cbdp.audit.findings import Finding, clear_finding, tampering_finding, worst
 from cbdp.errors import CbdpError, InputError
 from cbdp.estimation import ESTIMATORS, Estimate, compiler
 from cbdp.features import SINGLETON, FeatureDag
+from cbdp.privacy.measurement import Measurement
 from cbdp.release.files import MANIFEST
 from cbdp.release.manifest import software
 from cbdp.release.release import Release
@@ -225,12 +226,8 @@ def _compare_trips(release: Release, index: Ints, value: Ints, what: str) -> Fin
     expected, here = scatter_counts(every, index, value), scatter_counts(every, release.index, release.value)
     off = np.flatnonzero(expected != here)
     if not len(off):
-        return Finding(
-            CHECK,
-            "clear",
-            "The trips follow from the noisy answers",
-            f"They are {what}.",
-            power=POWER_OF_REMAKING,
+        return clear_finding(
+            CHECK, "The trips follow from the noisy answers", f"They are {what}.", POWER_OF_REMAKING
         )
     words = type_words(release.features, int(every[off[0]]))
     text = f"{words}: {here[off[0]]} published, {expected[off[0]]} expected; {len(off):,} types differ."
@@ -254,7 +251,7 @@ def _compare_estimates(release: Release, published: Estimate, again: Estimate) -
         yield tampering_finding(CHECK, f"{MANIFEST}: estimate/objective is not that of the program", text)
         return
     text = f"The program was solved again: {len(every):,} trip types above zero agree {_agreement_text(off)}."
-    yield Finding(CHECK, "clear", "The estimates follow from the noisy answers", text, power=_power(bound))
+    yield clear_finding(CHECK, "The estimates follow from the noisy answers", text, _power(bound))
 
 
 def _changed_finding(release: Release, furthest: int, off: float, types: int) -> Finding:
@@ -293,3 +290,19 @@ def _power(bound: float) -> str:
 def _agreement_text(off: Floats) -> str:
     largest = float(np.abs(off).max(initial=0))
     return f"within {largest:.1e} trips" if largest else "to the last digit"
+
+
+def published_answers(release: Release) -> list[Measurement]:
+    """The published noisy answers: measurements, or tables that are published as they were measured."""
+    if release.measurements:
+        return list(release.measurements)
+    tables = []
+    for name, table in release.tables.items():
+        shown = np.flatnonzero(table).astype(np.int64)
+        noise = release.recipe.tables.get(name)
+        if noise is None:
+            tables.append(Measurement(name, table[shown], elements=shown))
+        else:
+            law = noise.law
+            tables.append(Measurement(name, table[shown], law.scale, elements=shown, law=law.name))
+    return tables

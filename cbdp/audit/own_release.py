@@ -19,7 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cbdp.audit import file_integrity
-from cbdp.audit.findings import MAX_ITEMS_NAMED, Finding, and_more, row_words, tampering_finding
+from cbdp.audit.findings import (
+    MAX_ITEMS_NAMED,
+    Finding,
+    and_more,
+    clear_finding,
+    row_words,
+    tampering_finding,
+)
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
 from cbdp.release.documents import DOCUMENT_NAMES, documents
@@ -120,12 +127,11 @@ def _check_hashes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Finding
             "Remove it, and find out who has seen it.",
         )
     if not bad:
-        yield Finding(
+        yield clear_finding(
             "files",
-            "clear",
             "Every file has the hash that the manifest states",
             f"{len(expected)} files.",
-            power="One changed byte would have been found for certain, unless the manifest was changed with it: that only the ledger shows.",
+            "One changed byte would have been found for certain, unless the manifest was changed with it: that only the ledger shows.",
         )
 
 
@@ -152,12 +158,11 @@ def _check_documents(folder: Path, manifest: Mapping[str, Any], release: Release
         text = f"This version wrote {name}; from trips and tables it would write something else."
         yield tampering_finding("documents", f"{name} is not what follows from the data", text)
     if not wrong:
-        yield Finding(
+        yield clear_finding(
             "documents",
-            "clear",
             "Report and descriptions say what the data say",
             f"{len(expected)} files were written again: {', '.join(sorted(expected))}.",
-            power="One changed letter, or a note that a browser does not show, would have been found for certain.",
+            "One changed letter, or a note that a browser does not show, would have been found for certain.",
         )
 
 
@@ -235,12 +240,11 @@ def _check_statements(manifest: Mapping[str, Any], release: Release) -> Iterator
         where = differences[0].partition(" ")[0]
         yield tampering_finding("manifest", f"{MANIFEST}: {where} is not what follows from the files", text)
     else:
-        yield Finding(
+        yield clear_finding(
             "manifest",
-            "clear",
             "The manifest says what the files say",
             "Statement, sums of ε and δ, sizes, features, universe and rounding were worked out again from the files.",
-            power="A statement that does not follow from the files would have been found for certain.",
+            "A statement that does not follow from the files would have been found for certain.",
         )
 
 
@@ -291,12 +295,11 @@ def find_impossible_values(release: Release) -> Iterator[Finding]:
     yield from wrong
     yield from _missed_public_counts(release)
     if not wrong and release.intervals:
-        yield Finding(
+        yield clear_finding(
             "intervals",
-            "clear",
             "Every interval contains its published count",
             f"{sum(len(i.low) for i in release.intervals.values()):,} intervals of {', '.join(release.intervals)}.",
-            power="An interval without its own count would have been found for certain; whether intervals are as wide as they should be was not "
+            "An interval without its own count would have been found for certain; whether intervals are as wide as they should be was not "
             "looked at.",
         )
 
@@ -338,12 +341,11 @@ def _missed_public_counts(release: Release) -> Iterator[Finding]:
             )
         elif not len(off):
             evidence = f"{sum(public):,} trips in {len(public):,} counts. Nothing was spent on them, and ε does not speak of them."
-            yield Finding(
+            yield clear_finding(
                 "public counts",
-                "clear",
                 f"The public counts of {name} are met exactly",
                 evidence,
-                power="A difference of one trip would have been found for certain.",
+                "A difference of one trip would have been found for certain.",
             )
 
 

@@ -17,7 +17,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import chi2, norm
 
 from cbdp.arrays import Floats, Ints
-from cbdp.audit.findings import Finding
+from cbdp.audit.findings import Finding, clear_finding
 from cbdp.audit.noise_sums import MAX_KURTOSIS_NORMAL, SumDistribution, log_edgeworth_density
 from cbdp.audit.tables import CountTable, PublishedTables, Sum
 from cbdp.privacy.noise import NoiseDistribution, noise_distribution
@@ -129,10 +129,13 @@ def _finding(group: Residuals, fits: Sequence[ScaleFit], risk: float) -> Finding
         )  # fmt: skip
     figures["declared"] = wide.declared
     if wide.low <= wide.declared <= wide.high:
-        return Finding(
-            CHECK, "clear", f"The noise of {group.what} is as declared", f"Declared: {wide.declared:.4g}. {evidence}",
-            figures=figures, power=_power(usual, risk),
-        )  # fmt: skip
+        return clear_finding(
+            CHECK,
+            f"The noise of {group.what} is as declared",
+            f"Declared: {wide.declared:.4g}. {evidence}",
+            _power(usual, risk),
+            figures,
+        )
     less = "less" if wide.declared > wide.high else "more"
     return Finding(
         CHECK, "contradicts", f"There is {less} noise in {group.what} than declared", f"Declared: {wide.declared:.4g}. {evidence}",

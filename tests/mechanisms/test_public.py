@@ -11,7 +11,7 @@ import pytest
 from audited import correct_hashes, edited, small
 
 import cbdp
-from cbdp.app.audit.run import answers
+from cbdp.audit.optimality import published_answers
 from cbdp.errors import InputError
 from cbdp.estimation.invariants import INVARIANTS_NOTE
 from cbdp.mechanisms import ConstraintBased, of
@@ -43,7 +43,7 @@ def test_public_counts_are_met_at_no_cost(kind: str, what: str, tmp_path: Path) 
         assert release.intervals[name].low.tolist() == release.intervals[name].high.tolist() == counts
     release.save(tmp_path / "release", simulation=True)
     loaded = cbdp.load(tmp_path / "release")
-    again = of(loaded).finish(answers(loaded))
+    again = of(loaded).finish(published_answers(loaded))
     assert again.index.tolist() == release.index.tolist()
     assert again.value.tolist() == release.value.tolist()
 

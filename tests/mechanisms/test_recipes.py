@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import cbdp
-from cbdp.app.audit.run import answers
+from cbdp.audit.optimality import published_answers
 from cbdp.counting import Counts
 from cbdp.errors import InputError
 from cbdp.estimation.posterior import Posterior
@@ -122,7 +122,7 @@ def test_the_published_answers_make_the_release_again(kind: str, tmp_path: Path)
     release = released(kind)
     release.save(tmp_path / "release", simulation=True)
     loaded = cbdp.load(tmp_path / "release")
-    given = answers(loaded)
+    given = published_answers(loaded)
     assert given
     assert all(type(m) is Measurement for m in given)
     same(release, of(loaded).finish(given))
@@ -132,7 +132,7 @@ def test_the_published_answers_make_the_release_again(kind: str, tmp_path: Path)
 def test_finish_is_pure(kind: str, tmp_path: Path) -> None:
     """Twice on the same answers, in the same or in a mechanism made anew: the same bytes in every file."""
     first = MADE[kind]()
-    given = answers(first.simulate(TRUTH, 8))
+    given = published_answers(first.simulate(TRUTH, 8))
     files = []
     for name, mechanism in (("one", first), ("two", first), ("three", MADE[kind]())):
         mechanism.finish(given).save(tmp_path / name, simulation=True)
@@ -156,7 +156,7 @@ def test_finish_sees_no_counts(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("cbdp.mechanisms.base.count", gone)
     monkeypatch.setattr("cbdp.measuring.dense.sampler_of", gone)
     monkeypatch.setattr("cbdp.measuring.sparse.SparseThresholdedAnswer.lower", gone)
-    same(release, mechanism.finish(answers(release)))
+    same(release, mechanism.finish(published_answers(release)))
 
 
 @every
@@ -202,7 +202,7 @@ def test_answers_are_planned_before_data_is_seen(kind: str) -> None:
     """What each answer costs and the law of its noise are those that were planned; costs add up to the claim."""
     mechanism = MADE[kind]()
     planned = {a.feature: a for a in mechanism.answers()}
-    given = answers(mechanism.simulate(TRUTH, 3))
+    given = published_answers(mechanism.simulate(TRUTH, 3))
     assert {m.feature for m in given} == set(planned)
     for m in given:
         assert m.noise == planned[m.feature].law

@@ -7,12 +7,11 @@ alone, the trips (`cbdp.app.audit.truth`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, cast
 
 from cbdp.audit import (
     consistency,
@@ -26,13 +25,14 @@ from cbdp.audit import (
     scale_recovery,
 )
 from cbdp.audit.exact_counts import assumed_noise
+from cbdp.audit.external_tables import DESCRIPTION_FILE
 from cbdp.audit.findings import Audit, Finding
+from cbdp.audit.optimality import published_answers
 from cbdp.audit.own_release import OwnRelease, open_own_release
 from cbdp.audit.tables import PublishedTables, from_release
 from cbdp.commands.new_file import check_new
 from cbdp.errors import CbdpError, InputError
 from cbdp.mechanisms import Mechanism, of
-from cbdp.privacy.measurement import Measurement
 from cbdp.progress import tell
 from cbdp.release.files import MANIFEST
 from cbdp.release.release import Release
@@ -40,11 +40,11 @@ from cbdp.release.serialization import guarantee_from
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
+    from cbdp.audit.guarantee_check import Manifest
     from cbdp.config import Config
     from cbdp.forecast.calendar import Slot
 
 
-DESCRIPTION = external_tables.DESCRIPTION_FILE
 # trip types: a table with more is not attacked cell by cell, which takes memory for each
 MAX_TYPES_LISTED = 2**20
 
@@ -78,10 +78,10 @@ def audit_release(
         raise InputError(f"there is no folder {str(folder)!r} with a release")
     if (folder / MANIFEST).is_file():
         return _OwnReleaseAudit(folder, ledger, config, trips).run()
-    if not (folder / DESCRIPTION).is_file():
+    if not (folder / DESCRIPTION_FILE).is_file():
         raise InputError(
-            f"{str(folder)!r} has neither a {MANIFEST} nor an {DESCRIPTION}: give the folder of a release, or describe its "
-            f"tables in an {DESCRIPTION}"
+            f"{str(folder)!r} has neither a {MANIFEST} nor an {DESCRIPTION_FILE}: give the folder of a release, or describe its "
+            f"tables in an {DESCRIPTION_FILE}"
         )
     for name, value in {"ledger": ledger, "config": config, "trips": trips}.items():
         if value is not None and value is not False:
@@ -106,10 +106,8 @@ def _audit_external_tables(folder: Path) -> Audit:
 
 
 ATTACKS = (consistency, scale_recovery, exact_counts, detection, differencing)
-NOISE_INFERRING = (
-    exact_counts,
-    differencing,
-)  # these make out themselves what noise there is where none is declared
+# these make out themselves what noise there is where none is declared
+NOISE_INFERRING = (exact_counts, differencing)
 
 
 def _attacks(published: PublishedTables) -> Iterator[Finding]:
@@ -206,7 +204,7 @@ class _OwnReleaseAudit:
                 yield finding
 
     def _post_processing(self, release: Release) -> Iterator[Finding]:
-        published = answers(release)
+        published = published_answers(release)
         if not published:
             return
         version = optimality.foreign_estimator_version(release)
@@ -255,7 +253,8 @@ class _OwnReleaseAudit:
         yield from members
 
 
-def _claim_text(manifest: Mapping[str, Any]) -> str:
+def _claim_text(stated: Mapping[str, object]) -> str:
+    manifest = cast("Manifest", stated)
     try:
         return f"{manifest['recipe']['mechanism']}, {guarantee_from(manifest['privacy'])}"
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
@@ -264,9 +263,6 @@ def _claim_text(manifest: Mapping[str, Any]) -> str:
 
 def _plan_of(config: str | Path, release: Path) -> Plan:
     """What the configuration asks for, whatever state its ledger and its output are in: the audit looks at those itself."""
-    import tempfile
-    from dataclasses import replace
-
     from cbdp.app.plan import plan
     from cbdp.config import read
 
@@ -320,29 +316,13 @@ SOLVER_SETTING = "solver"
 
 def finished_again(release: Release) -> Release:
     """The release made again. Raises `InputError` where the recipe does not say all that this takes."""
-    return recipe_mechanism(release).finish(answers(release))
+    return recipe_mechanism(release).finish(published_answers(release))
 
 
 def recipe_mechanism(release: Release) -> Mechanism:
     """The mechanism that makes a release again."""
     settings = {name: value for name, value in release.recipe.settings.items() if name != SOLVER_SETTING}
     return of(replace(release, recipe=replace(release.recipe, settings=settings)))
-
-
-def answers(release: Release) -> Sequence[Measurement]:
-    """The published noisy answers: measurements, or tables that are published as they were measured."""
-    return list(release.measurements) or list(_tables(release))
-
-
-def _tables(release: Release) -> Iterator[Measurement]:
-    for name, table in release.tables.items():
-        shown = np.flatnonzero(table).astype(np.int64)
-        noise = release.recipe.tables.get(name)
-        if noise is None:
-            yield Measurement(name, table[shown], elements=shown)
-        else:
-            law = noise.law
-            yield Measurement(name, table[shown], law.scale, elements=shown, law=law.name)
 
 
 def check_output_path(path: Path, release: Path, *, sensitive: bool) -> None:

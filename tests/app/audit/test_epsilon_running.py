@@ -11,14 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cbdp.app.audit.lower_bound import (
-    AsSeries,
-    TrialParts,
-    daily,
-    epsilon_lower_bound,
-    rho_lower_bound,
-    running_span,
-)
+from benchmarks.harness.attacked_series import AsSeries, daily, running_span
+from cbdp.app.audit.lower_bound import TrialParts, epsilon_lower_bound, rho_lower_bound
 from cbdp.audit.lower_bound import EpsilonBound, RhoBound, numbers
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.continual import Span, TableNoiseCost

@@ -10,13 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cbdp.app.audit.lower_bound import (
-    AsSeries,
-    TrialParts,
-    daily,
-    epsilon_lower_bound,
-    rho_lower_bound,
-)
+from benchmarks.harness.attacked_series import AsSeries, daily
+from cbdp.app.audit.lower_bound import TrialParts, epsilon_lower_bound, rho_lower_bound
 from cbdp.audit.lower_bound import EpsilonBound
 from cbdp.counting.counts import Counts, count
 from cbdp.counting.plan import ServiceDays
