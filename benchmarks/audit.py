@@ -23,6 +23,7 @@ import cbdp
 from benchmarks.harness.markdown import markdown
 from cbdp.audit import guarantee_check
 from cbdp.audit.lower_bound import LowerBound
+from cbdp.release.manifest_model import Manifest
 from tests.misstated import DAG, MISSTATED, TRUTH
 from tests.zoo import HONEST, NARROW, ZOO, Case
 from tests.zoo_rho import FORGOTTEN, HONEST_RHO, ZOO_RHO, RhoCase
@@ -90,7 +91,7 @@ def misstated_rows() -> list[list[str]]:
     return rows
 
 
-def _named(manifest: dict[str, object], says: str) -> tuple[str, str]:
+def _named(manifest: Manifest, says: str) -> tuple[str, str]:
     """What is found, and whether that is right: the words that name the change, or nothing where nothing was changed."""
     wrong = [f.title for f in guarantee_check.attack(manifest, DAG) if f.verdict == "contradicts"]
     named = next((title for title in wrong if says in title), wrong[0] if wrong else "–")

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 from cbdp.audit.findings import Finding, clear_finding
 from cbdp.errors import CbdpError
@@ -26,104 +26,30 @@ from cbdp.release.manifest import UNNAMED_NOISE, UNSTATED_NOISE, ZEROS_SKIPPED
 from cbdp.release.serialization import SEEDED_SIMULATION, exact_from, guarantee_from
 from cbdp.release.series import running_total_part, sensitivity_of_span
 
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import (
+        CostJson,
+        FeatureJson,
+        Manifest,
+        MeasurementJson,
+        NoiseJson,
+        PrivacyJson,
+        PureCost,
+        RhoCost,
+        Scale,
+    )
+
 DECIMAL_TOLERANCE = 1e-9  # relative: how near a decimal must be to the number that it states
 CONVERSION_SLACK = 1e-6  # relative slack of a conversion, which is rounded up to nine digits
-
-# The manifest, as far as it speaks of noise and of what it costs; its schema is in `cbdp.release.manifest`
-
-
-class ExactNumber(TypedDict):
-    """A number as a fraction, where it is one, and as a decimal."""
-
-    exact: str | None
-    decimal: float | None
-
-
-class Prices(TypedDict):
-    """What an answer costs, in the currency that its noise is paid for in."""
-
-    epsilon: NotRequired[ExactNumber | None]
-    rho: NotRequired[ExactNumber | None]
-
-
-class MeasurementEntry(Prices):
-    feature: str
-    law: str | None
-    scale: ExactNumber | None
-    variance: object  # a number, or the name of a column
-
-
-class NoiseEntry(TypedDict):
-    name: str | None
-    law: str
-    scale: ExactNumber | None
-    variance: float | None
-    threshold: float | None
-    zeros: str
-
-
-class FeatureEntry(Prices):
-    name: str
-    published: str
-    noise: NoiseEntry | None
-    delta: NotRequired[ExactNumber | None]
-
-
-class RunningTableEntry(Prices):
-    feature: str
-    law: str
-    scale: ExactNumber | None
-
-
-class RunningEntry(TypedDict):
-    """The running totals of a series."""
-
-    strategy: str
-    periods: int
-    first: str
-    request: str
-    tables: list[RunningTableEntry]
-
-
-class CurvePoint(TypedDict):
-    epsilon: float
-    delta: float
-
-
-class CostTree(TypedDict, total=False):
-    """A single cost (`what`), or a composition of parts."""
-
-    what: str
-    composition: str
-    parts: list[CostTree]
-
-
-class PrivacyEntry(Prices):
-    delta: ExactNumber
-    spent: CostTree
-    curve: NotRequired[list[CurvePoint]]
-
-
-class RecipeEntry(TypedDict):
-    mechanism: str
-
-
-class Manifest(TypedDict):
-    privacy: PrivacyEntry
-    measurements: list[MeasurementEntry]
-    features: list[FeatureEntry]
-    recipe: RecipeEntry
-    levels: object
-    secure: bool
-    running: NotRequired[RunningEntry]
-
 
 MisstatedConversion = tuple[str, str, dict[str, float]]  # title, evidence, figures
 
 
-def misstated_conversions(privacy: PrivacyEntry, rho: Fraction) -> Iterator[MisstatedConversion]:
+def misstated_conversions(privacy: PrivacyJson, rho: Fraction) -> Iterator[MisstatedConversion]:
     """What a manifest states of a ρ, worked out again."""
-    stated = [(exact_from(privacy["epsilon"]), exact_from(privacy["delta"]))]
+    stated: list[tuple[Number | None, Number | None]] = [
+        (exact_from(privacy["epsilon"]), exact_from(privacy["delta"]))
+    ]
     stated += [(pair["epsilon"], pair["delta"]) for pair in privacy.get("curve", [])]
     for epsilon, delta in stated:
         if not delta or epsilon is None:
@@ -153,13 +79,12 @@ MEASURE_SYMBOLS = {"epsilon": "ε", "rho": "ρ"}
 THRESHOLD_SLACK = 1e-6  # relative slack of a threshold, which is stated as a decimal
 
 
-def attack(stated: Mapping[str, object], features: FeatureDag | None = None) -> list[Finding]:
+def attack(manifest: Manifest, features: FeatureDag | None = None) -> list[Finding]:
     """Composition, scales and thresholds of a manifest that matches its schema.
 
     `features` are what the answers are of, where the files could be read. Without them, one unit is taken to change each table as it changes the
     worst.
     """
-    manifest = cast("Manifest", stated)
     try:
         claim = guarantee_from(manifest["privacy"])
         return _check_all(manifest, claim, _with_running_totals(manifest, _sensitivities(features, claim)))
@@ -344,7 +269,7 @@ def _check_noise_statements(manifest: Manifest) -> Iterator[Finding]:
         yield from _check_measured_noise(m)
 
 
-def _check_feature_noise(noise: NoiseEntry | None, name: str, expected: Number | None) -> Iterator[Finding]:
+def _check_feature_noise(noise: NoiseJson | None, name: str, expected: Number | None) -> Iterator[Finding]:
     where = f"features/{name}/noise"
     if noise is None or noise["scale"] is None:
         if expected is not None:
@@ -366,7 +291,7 @@ def _check_feature_noise(noise: NoiseEntry | None, name: str, expected: Number |
         yield _contradiction(f"{MANIFEST}: {where}/law is not a law that is known", text, "noise scales")
 
 
-def _check_measured_noise(measured: MeasurementEntry) -> Iterator[Finding]:
+def _check_measured_noise(measured: MeasurementJson) -> Iterator[Finding]:
     scale, stated, where = (
         exact_from(measured["scale"]),
         measured["variance"],
@@ -461,10 +386,10 @@ def _costs_of_features(manifest: Manifest, changes: SensitivityOf) -> dict[str, 
     return rates
 
 
-def _cost_of_tree(tree: CostTree, rates: Mapping[str, Fraction]) -> Fraction:
+def _cost_of_tree(tree: CostJson, rates: Mapping[str, Fraction]) -> Fraction:
     """What a tree of compositions costs whose leaves cost what their noise costs."""
     if "what" in tree:
-        return rates.get(tree["what"], Fraction(0))
+        return rates.get(cast("PureCost | RhoCost", tree)["what"], Fraction(0))
     parts = [_cost_of_tree(part, rates) for part in tree["parts"]]
     return max(parts) if tree["composition"] == "parallel" else sum(parts, Fraction(0))
 
@@ -475,7 +400,7 @@ def _check_thresholds(manifest: Manifest, claim: PrivacyGuarantee) -> Iterator[F
     for f, noise in _features_skipping_zeros(manifest) if claim.holds else ():
         if noise["threshold"] is None or f["delta"] is None:
             continue
-        scale, delta = float(exact_from(noise["scale"])), float(exact_from(f["delta"]))
+        scale, delta = float(exact_from(cast("Scale", noise["scale"]))), float(exact_from(f["delta"]))
         needed = unit.l0 * math.exp(-(noise["threshold"] - unit.linf) / scale)
         if needed > delta * (1 + THRESHOLD_SLACK):
             yield _contradiction(
@@ -486,7 +411,7 @@ def _check_thresholds(manifest: Manifest, claim: PrivacyGuarantee) -> Iterator[F
             )
 
 
-def _features_skipping_zeros(manifest: Manifest) -> list[tuple[FeatureEntry, NoiseEntry]]:
+def _features_skipping_zeros(manifest: Manifest) -> list[tuple[FeatureJson, NoiseJson]]:
     """The features whose tables skip zeros, and their noise."""
     entries = ((f, f["noise"]) for f in manifest["features"])
     return [(f, noise) for f, noise in entries if noise is not None and noise["zeros"] == ZEROS_SKIPPED]

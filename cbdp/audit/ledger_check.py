@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING
 
 from cbdp.audit.findings import Finding, clear_finding
-from cbdp.audit.guarantee_check import Manifest
 from cbdp.audit.own_release import OwnRelease
 from cbdp.errors import CbdpError
 from cbdp.ledger import AccountOwner, Amount, Caps, Entry, Ledger, LedgerError
@@ -17,6 +16,9 @@ from cbdp.ledger.charges import PrivacyMeasure, amount_charged
 from cbdp.privacy.accounting import DPCost, ZCDPCost, cost_amount
 from cbdp.release.files import MANIFEST
 from cbdp.release.serialization import exact_from, guarantee_from
+
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import Manifest
 
 ATTACK_ON_UNCHARGED = "Releases that no ledger counts add up: with enough of them the noise averages out."
 REWRITTEN_NOTE = (
@@ -110,7 +112,7 @@ def _check_charge(book: Ledger, ours: OwnRelease, asked: LedgerRequest | None) -
             f"Entry {at.sequence} of {book.path.name} is {at.event!r}.",
         )
         return
-    yield from _check_amount(entries, at, cast("Manifest", ours.manifest))
+    yield from _check_amount(entries, at, ours.manifest)
     yield from _check_release_note(entries, at, ours)
     # the request is "asked:source". The trips may have been moved since; a request of the first version has one part, of another make
     request, _, source = at.fields["request"].partition(":")

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +59,7 @@ class OwnRelease:
     """A release as it lies in its folder; `release` is None where its files cannot be read together."""
 
     path: Path
-    manifest: Mapping[str, Any] = field(repr=False)
+    manifest: Manifest = field(repr=False)
     sha256: str
     release: Release | None
     findings: tuple[Finding, ...] = field(repr=False)
@@ -74,7 +74,7 @@ def open_own_release(path: str | Path) -> OwnRelease:
         manifest = with_noise_names(check_manifest(stated, MANIFEST), MANIFEST)
     except InputError as wrong:
         finding = tampering_finding("manifest", f"{MANIFEST} is not as cbdp writes it", str(wrong))
-        return OwnRelease(folder, stated, sha256, None, (finding,))
+        return OwnRelease(folder, cast("Manifest", stated), sha256, None, (finding,))
     check_installed_parts(manifest, MANIFEST)
     findings = [*_check_hashes(folder, manifest)]
     try:
@@ -100,7 +100,7 @@ def open_own_release(path: str | Path) -> OwnRelease:
 # Files and hashes
 
 
-def _check_hashes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_hashes(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     expected = manifest["files"]
     bad = 0
     for name, print_ in sorted(expected.items()):
@@ -135,7 +135,7 @@ def _check_hashes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Finding
         )
 
 
-def _check_documents(folder: Path, manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
+def _check_documents(folder: Path, manifest: Manifest, release: Release) -> Iterator[Finding]:
     """What stands beside the data: pages and descriptions as this very code writes them, and no file that no release has."""
     made_again = replace(release, stored=None)
     sections = layout(made_again).sections
@@ -173,7 +173,7 @@ def _has_text(path: Path, text: str) -> bool:
 # Reading
 
 
-def _read(folder: Path, manifest: Mapping[str, Any]) -> tuple[Release | None, list[Finding]]:
+def _read(folder: Path, manifest: Manifest) -> tuple[Release | None, list[Finding]]:
     """The release, as far as its files can be read, and what the manifest says wrongly about the trips."""
     findings: list[Finding] = []
     try:
@@ -226,15 +226,16 @@ def _misplaced_rows(universe: Universe, table: pa.Table, file: str) -> list[Find
 # What the manifest states twice
 
 
-def _check_statements(manifest: Mapping[str, Any], release: Release) -> Iterator[Finding]:
+def _check_statements(manifest: Manifest, release: Release) -> Iterator[Finding]:
     """The manifest made again from the files and from the tree of costs; fields that differ are named."""
     again = manifest_of(replace(release, violations=None, rounding_tolerance=None))
     if release.rounding_tolerance is None and again["rounding"] is not None:
         again["rounding"] = cast("RoundingJson", _rounding_of_version_02(release))
     differences: list[str] = []
-    for key in manifest:
+    expected = dict(again)
+    for key, stated in manifest.items():
         if key not in ("files", "ledger", "software", "trips"):
-            differences += _differences(manifest[key], again.get(key), key)
+            differences += _differences(stated, expected.get(key), key)
     if differences:
         text = " ".join(f"{f}." for f in differences[:MAX_ITEMS_NAMED]) + and_more(len(differences))
         where = differences[0].partition(" ")[0]

@@ -8,10 +8,10 @@ alone, the trips (`cbdp.app.audit.truth`).
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from cbdp.audit import (
     consistency,
@@ -40,9 +40,9 @@ from cbdp.release.serialization import guarantee_from
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
-    from cbdp.audit.guarantee_check import Manifest
     from cbdp.config import Config
     from cbdp.forecast.calendar import Slot
+    from cbdp.release.manifest_model import Manifest
 
 
 # trip types: a table with more is not attacked cell by cell, which takes memory for each
@@ -253,8 +253,7 @@ class _OwnReleaseAudit:
         yield from members
 
 
-def _claim_text(stated: Mapping[str, object]) -> str:
-    manifest = cast("Manifest", stated)
+def _claim_text(manifest: Manifest) -> str:
     try:
         return f"{manifest['recipe']['mechanism']}, {guarantee_from(manifest['privacy'])}"
     except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
