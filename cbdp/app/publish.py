@@ -26,6 +26,7 @@ import numpy as np
 from cbdp.app.trips import is_unbought
 from cbdp.arrays import Ints
 from cbdp.commands.stopping import Interrupts
+from cbdp.compiling import prepare
 from cbdp.counting.counts import Counts, count
 from cbdp.errors import CbdpError, InputError, SolverError
 from cbdp.features import FeatureDag, Universe
@@ -150,6 +151,8 @@ def _charged_release(run: Run, *, create_ledger: bool) -> PublishedRelease:
     counts = counted(run)
     run.judge(plan, counts)
     if not run.rehearsed:
+        with run.stage("preparing compiled code"):
+            prepare(loops_of(plan.mechanism))
         rehearse(run)
     with opened(plan, create=create_ledger) as ledger, ledger.lock(plan.request):
         path = earlier(ledger, plan)
@@ -226,6 +229,24 @@ def counted(run: Run) -> Counts:
         return count(
             plan.trips, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock, days=plan.days
         )
+
+
+def loops_of(mechanism: Mechanism) -> list[str]:
+    """Modules with the compiled loops that a release needs, where trip types are listed: elsewhere others are needed, and few."""
+    from cbdp.estimation import ESTIMATORS
+    from cbdp.rounding import ROUNDINGS
+    from cbdp.solvers import SOLVERS
+
+    if mechanism.features.universe.size > MAX_DENSE_TRIP_TYPES:
+        return []
+    modules: list[str] = []
+    if hasattr(mechanism, "estimator"):
+        modules += ESTIMATORS.get(mechanism.estimator).compiled
+    if hasattr(mechanism, "solver"):
+        modules += SOLVERS.get(mechanism.solver).compiled
+    if hasattr(mechanism, "rounding"):
+        modules += ROUNDINGS.get(mechanism.rounding).compiled
+    return modules
 
 
 def rehearse(run: Run) -> None:

@@ -137,6 +137,7 @@ class Estimator(ABC):
     takes_prior: ClassVar[bool] = False
     # counts are posterior means: they say how likely a trip type is used, and their own spread says little about their errors
     expects: ClassVar[bool] = False
+    compiled: ClassVar[tuple[str, ...]] = ()  # modules with loops that it runs (`cbdp.compiling.prepare`)
 
     @abstractmethod
     def estimate(

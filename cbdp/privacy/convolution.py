@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cbdp.compiling import kernel
+from cbdp.compiling import compiled_ahead, kernel
 
 
+@compiled_ahead("f8[:,::1], f8")
 @kernel
 def convolved(rows, decay):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Each number of a row spread over its neighbours, by a factor `decay` less for every step.

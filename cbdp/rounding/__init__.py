@@ -30,6 +30,8 @@ class Rounding(ABC):
     about: ClassVar[str] = ""
     # only for estimates that are posterior means: these say how likely a type is used
     needs_expected: ClassVar[bool] = False
+    # modules with loops that it runs (`cbdp.compiling.prepare`)
+    compiled: ClassVar[tuple[str, ...]] = ("cbdp.rounding.bounds", "cbdp.rounding.network")
 
     @abstractmethod
     def prepared(

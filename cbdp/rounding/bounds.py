@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Floats, Ints
-from cbdp.compiling import inlined, kernel
+from cbdp.compiling import compiled_ahead, inlined, kernel
 from cbdp.features import SINGLETON, FeatureDag
 
 # The leaves of each cell that go up first, by a bounded heap in each cell: one pass, without sorting all leaves (as `heapq.nlargest`).
@@ -48,14 +48,15 @@ def largest_fractions(cell: NDArray[Any], part: Ints, free: Bools, quota: Ints) 
     available = np.bincount(cell[free], minlength=len(quota))
     room = np.minimum(quota + 1, available)
     start = np.cumsum(room) - room
-    return LargestFractions(_heap_by_cell(cell, part, free, start, room), start, room > quota)
+    leaf, filled = np.empty(room.sum(), dtype=np.int64), np.zeros(len(room), dtype=np.int64)
+    _heap_by_cell(leaf, filled, cell, part, free, start, room)
+    return LargestFractions(leaf, start, room > quota)
 
 
+@compiled_ahead("i8[::1], i8[::1], i4[::1], i8[::1], b1[::1], i8[::1], i8[::1]")
 @kernel
-def _heap_by_cell(cell, part, free, start, room):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By cell a heap of at most `room` leaves, the smallest fraction on top."""
-    leaf = np.empty(room.sum(), dtype=np.int64)
-    filled = np.zeros(len(room), dtype=np.int64)
+def _heap_by_cell(leaf, filled, cell, part, free, start, room):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Fills `leaf` with a heap of at most `room` leaves for each cell, the smallest fraction on top."""
     for u in range(len(cell)):
         k = cell[u]
         if not free[u] or room[k] == 0:
@@ -66,7 +67,6 @@ def _heap_by_cell(cell, part, free, start, room):  # type: ignore[no-untyped-def
             filled[k] += 1
         elif part[u] > part[heap[0]]:  # of equals the first stays
             _replace_top(heap, u, part)
-    return leaf
 
 
 @inlined
@@ -74,7 +74,7 @@ def _comes_later(a, b, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
     return part[a] < part[b] or (part[a] == part[b] and a > b)
 
 
-@kernel
+@inlined
 def _push(heap, size, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """One leaf more in a heap of this size (`heapq.heappush`)."""
     at = size
@@ -84,7 +84,7 @@ def _push(heap, size, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001,
     heap[at] = u
 
 
-@kernel
+@inlined
 def _replace_top(heap, u, part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """A leaf in the place of the one on top of a full heap (`heapq.heapreplace`)."""
     at = 0
@@ -175,6 +175,7 @@ def group_sums(group: NDArray[Any], numbers: NDArray[Any], groups: int | None = 
     return total
 
 
+@compiled_ahead("i8[::1], i4[::1], i8[::1]", "i8[::1], i8[::1], i8[::1]", "i8[::1], i4[::1], b1[::1]")
 @kernel
 def _add_by_group(total, group, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for u in range(len(group)):
@@ -187,28 +188,30 @@ def _cells_and_elements(features: FeatureDag, index: Ints) -> tuple[NDArray[Any]
         number = features.cell_of_leaf[index]
     else:
         number = features.cells.partition.element_of(features.universe.unrank_codes(index))
-    cell, used = _numbered_by_first_use(number, features.cells.size)
+    cell = np.empty(len(number), dtype=np.int32)
+    used = np.empty(min(features.cells.size, len(number)), dtype=np.int64)
+    used = used[: _number_by_first_use(number, np.full(features.cells.size, -1, np.int32), used, cell)]
     element_of_cell = features.cells.element_of_cell
     names = sorted(name for name in element_of_cell if name != SINGLETON)
     element = {name: np.unique(element_of_cell[name][used], return_inverse=True)[1] for name in names}
     return cell, {name: numbers.astype(np.int64) for name, numbers in element.items()}
 
 
+@compiled_ahead("i4[::1], i4[::1], i8[::1], i4[::1]")
 @kernel
-def _numbered_by_first_use(cell, cells):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Cells numbered in the order of their first leaves, and which these are (`pandas.factorize`)."""
-    number, many = np.full(cells, -1, dtype=np.int32), 0
-    used = np.empty(min(cells, len(cell)), dtype=np.int64)
-    renumbered = np.empty(len(cell), dtype=np.int32)
+def _number_by_first_use(cell, number, used, renumbered):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Cells numbered in the order of their first leaves, and which these are (`pandas.factorize`); returns how many."""
+    many = 0
     for u in range(len(cell)):
         if number[cell[u]] < 0:
             number[cell[u]] = many
             used[many] = cell[u]
             many += 1
         renumbered[u] = number[cell[u]]
-    return renumbered, used[:many].copy()
+    return many
 
 
+@compiled_ahead("f8[::1], i8")
 @kernel
 def _fixed_point(value, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Values in fixed point: whole numbers, and parts of a unit."""
@@ -236,6 +239,7 @@ def _consistent_ranges(
     return relative, [IntegerRange(low, free) for low, free, _ in snapped]
 
 
+@compiled_ahead("i8[::1], i8[::1], i8, f8")
 @kernel
 def _integer_range(base, part, unit, tolerance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The range of each base + part/unit, and by how many parts snapping moved bounds in all."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cbdp.arrays import Bools, Ints
-from cbdp.compiling import kernel
+from cbdp.compiling import compiled_ahead, kernel
 from cbdp.errors import SolverError
 from cbdp.progress import tell
 from cbdp.rounding.bounds import CellProblem
@@ -160,6 +160,9 @@ def _set_counts(network: Network, up: Bools) -> Ints:
     return number
 
 
+@compiled_ahead(
+    "i8, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1]"
+)
 @kernel
 def _build_tree(
     real: int, tail: Ints, price: Ints,
@@ -281,6 +284,9 @@ def _augment(u: int, join: int, room: int, tail: Ints, flow: Ints, parent: Ints,
         u = parent[u]
 
 
+@compiled_ahead(
+    "i8, i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i1[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8, i8"
+)
 @kernel
 def _pivots(
     real: int, tail: Ints, head: Ints, price: Ints, capacity: Ints, flow: Ints, state: Any,

@@ -51,6 +51,7 @@ class Solver(ABC):
     exact_values: ClassVar[bool] = True  # can hold exact public counts (infinite weights)
     warm: ClassVar[bool] = False  # makes use of an earlier solution
     largest: ClassVar[int | None] = None  # trip types it can handle; None: any number
+    compiled: ClassVar[tuple[str, ...]] = ()  # modules with loops that it runs (`cbdp.compiling.prepare`)
 
     @classmethod
     def installed(cls) -> bool:

@@ -20,7 +20,7 @@ from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
 from cbdp.arrays import Floats
-from cbdp.compiling import kernel
+from cbdp.compiling import compiled_ahead, kernel
 from cbdp.errors import SolverError
 from cbdp_solvers.problem import Problem, Term
 
@@ -90,12 +90,14 @@ class CompiledSchur:
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
         diagonal = _regularized_diagonal(self.room, d)
-        z = np.empty(len(gradient))
         first, end = self.largest.start, self.largest.stop
-        if _solve_by_elimination(
-            self.member.indptr, self.member.indices, d, diagonal, gradient, first, end, z
-        ):
-            return z
+        pivot, z_first = diagonal[first:end].copy(), gradient[first:end].copy()
+        z_others = np.concatenate((gradient[:first], gradient[end:]))
+        others = np.concatenate((diagonal[:first], diagonal[end:]))
+        cross, left = np.zeros((len(pivot), len(others))), np.zeros((len(others), len(others)))
+        pattern = self.member.indptr, self.member.indices
+        if _solve_by_elimination(*pattern, d, first, pivot, others, cross, left, z_first, z_others):
+            return np.concatenate((z_others[:first], z_first, z_others[first:]))
         # rounding made it singular: what conjugate gradients reach is a descent direction all the same
         return ConjugateGradients(self.member, self.room).solve(d, gradient)
 
@@ -212,14 +214,15 @@ def _entry_positions(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> N
     return np.asarray(np.searchsorted(keys, column.astype(np.int64) * m + row))
 
 
+@compiled_ahead("i4[::1], i4[::1], f8[::1], i8, f8[::1], f8[::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1]")
 @kernel
-def _solve_by_elimination(indptr, indices, d, diagonal, gradient, first, end, z):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Solve into z by a Cholesky factor of the Schur complement of the unknowns first…end; False if it is singular."""
-    free = end - first
-    m = len(gradient) - free
-    pivot = diagonal[first:end].copy()
-    cross = np.zeros((free, m))
-    left = np.zeros((m, m))
+def _solve_by_elimination(indptr, indices, d, first, pivot, diagonal, cross, left, z_first, g):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """The eliminated unknowns and the others in place of their gradients, by a Cholesky factor of the Schur complement; False if it is singular.
+
+    `pivot` and `diagonal` hold R for both; `cross` and `left`, filled in here, are the blocks of the system between both and of the others.
+    """
+    free, m = cross.shape
+    end = first + free
     for k in range(len(d)):
         if d[k] != 0.0:
             eliminated = -1
@@ -237,14 +240,13 @@ def _solve_by_elimination(indptr, indices, d, diagonal, gradient, first, end, z)
                     j = indices[b] if indices[b] < first else indices[b] - free
                     if not first <= indices[b] < end and j <= i:
                         left[i, j] += d[k]
-    g = np.concatenate((gradient[:first], gradient[end:]))
     for i in range(m):
-        left[i, i] += diagonal[i if i < first else i + free]
+        left[i, i] += diagonal[i]
     for p in range(free):
         for i in range(m):
             if cross[p, i] != 0.0:
                 ratio = cross[p, i] / pivot[p]
-                g[i] -= ratio * gradient[first + p]
+                g[i] -= ratio * z_first[p]
                 for j in range(i + 1):
                     left[i, j] -= ratio * cross[p, j]
     if not _cholesky_in_place(left):
@@ -257,12 +259,10 @@ def _solve_by_elimination(indptr, indices, d, diagonal, gradient, first, end, z)
         g[i] /= left[i, i]
         for j in range(i):
             g[j] -= left[i, j] * g[i]
-    z[:first], z[end:] = g[:first], g[first:]
     for p in range(free):
-        rest = gradient[first + p]
         for i in range(m):
-            rest -= cross[p, i] * g[i]
-        z[first + p] = rest / pivot[p]
+            z_first[p] -= cross[p, i] * g[i]
+        z_first[p] /= pivot[p]
     return True
 
 

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
-from cbdp.compiling import kernel
+from cbdp.compiling import compiled_ahead, kernel
 from cbdp.errors import SolverError
 from cbdp_solvers import Answer, Solver, check_positive
 from cbdp_solvers.linear import DualBasis, LinearSolver, SparseLDL, dual_basis, linear_solver
@@ -65,6 +65,11 @@ class Newton(Solver):
     name: ClassVar[str] = "newton"
     about: ClassVar[str] = "semismooth Newton on the dual: exact, time and memory grow with the leaves"
     warm: ClassVar[bool] = True
+    compiled: ClassVar[tuple[str, ...]] = (
+        "cbdp_solvers.newton",
+        "cbdp_solvers.linear",
+        "cbdp_solvers.passes",
+    )
 
     tolerance: float = 1e-13  # of the consistency residual; rounding ends the work before that if need be
     max_steps: int = 500
@@ -478,6 +483,7 @@ def _gather_duals(
     return np.concatenate(pieces)
 
 
+@compiled_ahead("i4[::1], i4[::1], f8[::1], f8[::1]")
 @kernel
 def _cell_duals(indptr, indices, data, lam):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """B λ, and the same of the absolute values."""
@@ -489,6 +495,7 @@ def _cell_duals(indptr, indices, data, lam):  # type: ignore[no-untyped-def]  # 
     return shift, size
 
 
+@compiled_ahead("i4[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8")
 @kernel
 def _objective_and_gradient(indptr, indices, room, target, scale, lam, size, y, d, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Φ, its gradient R λ + c − BᵀY, and the gradient's largest relative entry, less what rounding accounts for."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
-from cbdp.compiling import kernel
+from cbdp.compiling import compiled_ahead, kernel
 
 T = TypeVar("T")
 
@@ -118,6 +118,7 @@ def condition_violations(
     return sums.sum(axis=0), active.sum(axis=0), ends
 
 
+@compiled_ahead("f8[::1], f8[::1], i8, i4[::1], f8[::1], i8, i8, f8[::1], f8[::1]")
 @kernel
 def _above_shift(target, slack, step, cell, level, start, stop, y, d):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     squares = 0.0
@@ -179,12 +180,14 @@ def _slope_along(target, slack, step, cell, shift, change, t, start, stop):  # t
     return slope, steep
 
 
+@compiled_ahead("f8[::1], f8[::1], i8, i4[::1], f8[::1], i8, i8, f8[::1]")
 @kernel
 def _primal(target, slack, step, cell, shift, start, stop, x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for u in range(start, stop):
         x[u] = max(0.0, target[u] - shift[cell[u]] * slack[u * step])
 
 
+@compiled_ahead("f8[::1], f8[::1], i8, i4[::1], f8[::1], f8[::1], i8, i8, f8[::1], f8[::1], f8[::1]")
 @kernel
 def _condition_violations(target, slack, step, cell, shift, x, start, stop, sums, active, worst):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     stationarity = feasibility = complementarity = cost = dual = largest = 0.0

@@ -149,6 +149,13 @@ class Posterior(Estimator):
     takes_weights: ClassVar[bool] = False
     takes_prior: ClassVar[bool] = True
     expects: ClassVar[bool] = True
+    compiled: ClassVar[tuple[str, ...]] = (
+        *(
+            f"cbdp.estimation.posterior.{name}"
+            for name in ("kernels", "likelihood", "rate_model", "shared_errors", "benchmarking", "margins")
+        ),
+        "cbdp.privacy.noise.convolution",
+    )
 
     revealed: int = TUNING.revealed  # trip types up to which all noisy counts are asked for
 

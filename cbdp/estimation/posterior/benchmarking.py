@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
-from cbdp.compiling import kernel
+from cbdp.compiling import compiled_ahead, kernel
 from cbdp.estimation.posterior.likelihood import LeafPosterior
 from cbdp.estimation.posterior.margins import Margin, candidate_groupings
 from cbdp.estimation.posterior.parallel import map_parts
@@ -250,6 +250,7 @@ def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever:
     return offset
 
 
+@compiled_ahead("i4[::1], i8[::1], f8[::1], f8[::1], f8[::1], i8")
 @kernel
 def _sums(element, noisy, mean, variance, lever, elements):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By element: the number of leaves, and the sums of noisy counts, means, variances and levers."""
@@ -264,6 +265,7 @@ def _sums(element, noisy, mean, variance, lever, elements):  # type: ignore[no-u
     return sums.T.copy()
 
 
+@compiled_ahead("i4[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
 @kernel
 def _moved_sums(element, mean, lever, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By element, by how much the sum of some leaves moves with the offset, and its slope."""
@@ -277,6 +279,7 @@ def _moved_sums(element, mean, lever, offset, least, begin, end):  # type: ignor
     return sums
 
 
+@compiled_ahead("f8[::1], f8[::1], f8[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
 @kernel
 def _move(mean_out, variance_out, lever_out, element, mean, variance, lever, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's mean, variance and lever with its element's offset."""

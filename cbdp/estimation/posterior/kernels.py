@@ -16,8 +16,8 @@ import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 from numpy.typing import NDArray
 
-from cbdp.arrays import Floats, Singles
-from cbdp.compiling import fast_kernel, inlined, kernel
+from cbdp.arrays import Floats, Ints, Singles
+from cbdp.compiling import compiled_ahead, fast_kernel, inlined, kernel
 
 # ruff: noqa: ANN001, ANN201, ANN202
 # mypy: disable-error-code="no-untyped-def"
@@ -89,6 +89,10 @@ def _cell_of_log(log, first, cell, under, last):
     return at, place - whole
 
 
+@compiled_ahead(
+    "f4[:,::1], i8, i8, f4[:,::1], f8[::1], i8, f4[:,::1], MARGIN_EVIDENCE[::1], f8",
+    MARGIN_EVIDENCE=MARGIN_EVIDENCE,
+)
 @fast_kernel
 def log_bayes_factors(sums, every, begin, spline, factor, one, priors, evidence, depth):
     """By spread of the factors, their log Bayes factor against having none, from every so-many-th element from `begin` on."""
@@ -106,6 +110,9 @@ def log_bayes_factors(sums, every, begin, spline, factor, one, priors, evidence,
     return gained
 
 
+@compiled_ahead(
+    "f4[:,::1], f4[:,::1], f8[::1], f8[::1], MARGIN_EVIDENCE[::1], f8, f8", MARGIN_EVIDENCE=MARGIN_EVIDENCE
+)
 @fast_kernel
 def posterior_mean_factors(sums, spline, factor, prior, evidence, depth, least):
     """The posterior mean of each element's factor, under the mixed prior of all spreads."""
@@ -252,6 +259,7 @@ def knot_buffers(most: int, size: int) -> tuple[Singles, Floats]:
     )
 
 
+@compiled_ahead("f4[::1], f8[::1], i8, i4[::1], f4[::1], i1[::1], i8, i2[::1], f4[::1], i8, f8, f8, i8, i8")
 @fast_kernel
 def fold_log_likelihoods(
     sums, whole, low, element, rate, fold, left_out, column, likely, per, first, cell, under, last
@@ -266,7 +274,8 @@ def fold_log_likelihoods(
     of_rate = rate.view(np.int32)
     for begin in range(0, len(rate), LEAVES_PER_BLOCK):
         end = min(begin + LEAVES_PER_BLOCK, len(rate))
-        bits[: end - begin] = of_rate[begin:end]
+        for i in range(end - begin):  # by hand: numba takes seconds for the assignment of a slice
+            bits[i] = of_rate[begin + i]
         here = place[: end - begin]
         _cells_of_rates(here, bits[: end - begin], _F(1.0 / cell), _F(first / cell + under), _F(last + 1))
         leaves = element[begin:end], here, fold[begin:end], column[begin:end]
@@ -356,9 +365,23 @@ def _accumulators(size, leaves):
     return 3 if size * 16 <= leaves else 0
 
 
-@kernel
-def rate_sums(element, rate, size):
+def _add_turns(parts: Floats) -> Floats:
+    """The sums of the parts that took turns, in their order."""
+    total = parts[:, 0].copy()
+    for turn in range(1, parts.shape[1]):
+        total += parts[:, turn]
+    return total
+
+
+def rate_sums(element: NDArray[np.int32], rate: Singles, size: int) -> Floats:
     """Elements × 2: the sums of rates and of their squares."""
+    sums: Floats = _rate_sums(element, rate, size)
+    return _add_turns(sums)
+
+
+@compiled_ahead("i4[::1], f4[::1], i8")
+@kernel
+def _rate_sums(element, rate, size):
     turns = _accumulators(size, len(rate))
     parts = np.zeros((size, turns + 1, 2))
     for u in range(len(rate)):
@@ -366,27 +389,35 @@ def rate_sums(element, rate, size):
         part = parts[element[u], u & turns]
         part[0] += m
         part[1] += m * m
-    return parts.sum(axis=1)
+    return parts
 
 
-@fast_kernel
-def moved_rate_sums(element, rate, off, size):
+def moved_rate_sums(element: NDArray[np.int32], rate: Singles, off: Singles, size: int) -> Floats:
     """Elements × 2: the sums of rates and of their squares, if the rates' logarithms are off by so much."""
+    sums: Floats = _moved_rate_sums(element, rate, off, size)
+    return _add_turns(sums)
+
+
+@compiled_ahead("i4[::1], f4[::1], f4[::1], i8")
+@fast_kernel
+def _moved_rate_sums(element, rate, off, size):
     turns = _accumulators(size, len(rate))
     parts = np.zeros((size, turns + 1, 2))
     times, bits = np.empty(LEAVES_PER_BLOCK, dtype=np.float32), np.empty(LEAVES_PER_BLOCK, dtype=np.int32)
     for begin in range(0, len(rate), LEAVES_PER_BLOCK):
         many = min(LEAVES_PER_BLOCK, len(rate) - begin)
-        times[:many] = off[begin : begin + many]
+        for i in range(many):
+            times[i] = off[begin + i]
         exp_in_place(times[:many], bits[:many])
         for i in range(many):
             m = np.float64(rate[begin + i]) * np.float64(times[i])
             part = parts[element[begin + i], i & turns]
             part[0] += m
             part[1] += m * m
-    return parts.sum(axis=1)
+    return parts
 
 
+@compiled_ahead("i4[::1], f4[::1], f4[::1]")
 @kernel
 def multiply_rates(element, factor, rate):
     """Rates, times their elements' factors."""
@@ -394,6 +425,7 @@ def multiply_rates(element, factor, rate):
         rate[u] = max(rate[u] * factor[element[u]], MIN_RATE)
 
 
+@compiled_ahead("i4[::1], f4[::1], f4[::1]")
 @kernel
 def add_by_element(element, plus, off):
     """Numbers of the leaves, plus those of their elements."""
@@ -401,6 +433,7 @@ def add_by_element(element, plus, off):
         off[u] += plus[element[u]]
 
 
+@compiled_ahead("f4[:,::1], i1[::1]")
 @kernel
 def cross_fitted_rates(rate, fold):
     """Of each leaf, the rate by the model that has not seen it."""
@@ -410,6 +443,7 @@ def cross_fitted_rates(rate, fold):
     return predicted
 
 
+@compiled_ahead("i8[::1], f4[::1]")
 @kernel
 def residual_sums(noisy, rate):
     """The sum of rates, and of the squares by which noisy counts miss them."""
@@ -421,12 +455,23 @@ def residual_sums(noisy, rate):
     return total, squares
 
 
-@kernel
-def fold_sums(low, high, element, rate, fold, left_out, noisy, variance, dispersion):
+def fold_sums(
+    low: int, high: int, element: NDArray[np.int32], rate: Singles, fold: NDArray[np.int8], left_out: int,
+    noisy: Floats | Ints, variance: float, dispersion: float,
+) -> tuple[Floats, NDArray[np.void]]:  # fmt: skip
     """By element of a range, the sum of rates outside of the fold `left_out`; and of its leaves what tells how well rates predict them.
 
     For a rate m, a noisy count y and w = m/(variance + dispersion·m) these are the sums of m, y, 1, w y, w m and w²y², w²y m, w²m².
     """
+    outside: Floats
+    inside: NDArray[np.void]
+    outside, inside = _fold_sums(low, high, element, rate, fold, left_out, noisy, variance, dispersion)
+    return _add_turns(outside), inside
+
+
+@compiled_ahead("i8, i8, i4[::1], f4[::1], i1[::1], i8, i8[::1], f8, f8")
+@kernel
+def _fold_sums(low, high, element, rate, fold, left_out, noisy, variance, dispersion):
     turns = _accumulators(high - low, len(rate))
     outside, inside = np.zeros((high - low, turns + 1)), np.zeros(high - low, dtype=FOLD_SUMS)
     for u in range(len(rate)):
@@ -448,9 +493,10 @@ def fold_sums(low, high, element, rate, fold, left_out, noisy, variance, dispers
         record.wy_wy += wy * wy
         record.wy_wm += wy * wm
         record.wm_wm += wm * wm
-    return outside.sum(axis=1), inside
+    return outside, inside
 
 
+@compiled_ahead("i4[::1], i8[::1], i1[::1], i8, i8")
 @kernel
 def sums_outside_fold(element, noisy, fold, left_out, size):
     """By element, the sum of noisy counts outside of a fold, and their number."""
@@ -462,6 +508,7 @@ def sums_outside_fold(element, noisy, fold, left_out, size):
     return sums, many
 
 
+@compiled_ahead("i4[::1], f4[::1], f4[::1], i1[::1], i8, i8")
 @fast_kernel
 def moved_sums_outside_fold(element, rate, off, fold, left_out, size):
     """By element, the sums of rates outside of a fold and in it, if the rates' logarithms are off by so much."""

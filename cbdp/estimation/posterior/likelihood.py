@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr, pdtrc
 
 from cbdp.arrays import Floats, Ints, Singles
-from cbdp.compiling import kernel
+from cbdp.compiling import compiled_ahead, kernel
 from cbdp.estimation.posterior.kernels import MIN_RATE
 from cbdp.estimation.posterior.parallel import map_items, map_parts
 from cbdp.estimation.posterior.settings import TUNING
@@ -127,6 +127,7 @@ def count_likelihood(noisy: NDArray[Any], law: NoiseDistribution) -> CountLikeli
     )
 
 
+@compiled_ahead("i8[::1], i8, i8, i8")
 @kernel
 def _in_steps(noisy, step, least, most):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Noisy counts in whole steps, between these."""
@@ -161,10 +162,11 @@ def lognormal_mixtures(means: Floats, expected: Floats, shapes: Floats = MIXTURE
     A mean between two of the row is dealt to both so that means are kept: the part of each is a second difference of
     expected excesses E[(λ − a)⁺], which a log-normal law has in closed form; or of E[(a − λ)⁺], where these are small.
     """
-    empty, spread = shapes[:, 0], np.maximum(shapes[:, 1], 1e-3)
+    empty, spread = shapes[:, 0].copy(), np.maximum(shapes[:, 1], 1e-3)
     centre = np.maximum(expected, MIN_PROBABILITY)[:, None] / (1 - empty)
     positive = np.ascontiguousarray(means[1:])
-    below, near, far = normal_arguments(centre, np.log(centre), positive, np.log(positive), spread)
+    below = np.searchsorted(positive, centre, side="right")
+    near, far = normal_arguments(below, np.log(centre), np.log(positive), spread)
     near, far = ndtr(near, out=near), ndtr(far, out=far)
     weights: Floats = mixture_weights(below, near, far, centre, positive, np.diff(means), empty)
     return weights
@@ -193,17 +195,16 @@ def _poisson_probabilities(means: Floats, steps: Ints, step: int) -> Floats:
 # E[(λ − a)⁺], as in the price of a call option; where these are large, of E[(a − λ)⁺]. Of each only those that are used are worked out.
 
 
+@compiled_ahead("i8[:,::1], f8[:,::1], f8[::1], f8[::1]")
 @kernel
-def normal_arguments(centre, log_centre, positive, log_positive, spread):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """How many means are not above each centre, and where the normal law is wanted, all in one row: by mean, and half a spread further."""
-    rows, shapes = centre.shape
-    many = len(positive)
-    below = np.empty((rows, shapes), dtype=np.int64)
+def normal_arguments(below, log_centre, log_positive, spread):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Where the normal law is wanted, all in one row: by mean, and half a spread further. `below` is how many means are not above each centre."""
+    rows, shapes = below.shape
+    many = len(log_positive)
     size = 0
     for i in range(rows):
         for s in range(shapes):
-            k = np.searchsorted(positive, centre[i, s], side="right")
-            below[i, s] = k
+            k = below[i, s]
             size += many + (1 if 0 < k < many else 0)
     near, far = np.empty(size), np.empty(size)
     at = 0
@@ -218,9 +219,10 @@ def normal_arguments(centre, log_centre, positive, log_positive, spread):  # typ
                 x = (log_centre[i, s] - log_positive[j]) / spread[s]
                 near[at], far[at] = x + half, x - half
                 at += 1
-    return below, near, far
+    return near, far
 
 
+@compiled_ahead("i8[:,::1], f8[::1], f8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1]")
 @kernel
 def mixture_weights(below, near, far, centre, positive, step, empty):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """What each mean gets; `near` and `far` are now the values of the normal law, and `step` the gaps between means."""
@@ -253,6 +255,7 @@ def mixture_weights(below, near, far, centre, positive, step, empty):  # type: i
     return weights
 
 
+@compiled_ahead("f8[:,::1], f8[::1,:]")
 @kernel
 def mixture_probabilities(mixed, law):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Mixtures × columns: the laws of all means, mixed.
@@ -265,6 +268,7 @@ def mixture_probabilities(mixed, law):  # type: ignore[no-untyped-def]  # noqa: 
     return probability
 
 
+@compiled_ahead("f8[:,::1], f8[::1,:], i8[::1], f8")
 @kernel
 def mixture_log_likelihoods(mixed, law, often, tiny):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Of each mixture, the log-likelihood of what was seen so often in each column."""
@@ -301,6 +305,7 @@ def _add_components(into, mixed, law):  # type: ignore[no-untyped-def]  # noqa: 
 # The shape of counts: which share of the types is empty, and how the others' means spread; by marginal likelihood
 
 
+MIN_RATE_BITS = np.asarray(MIN_RATE, dtype=np.float32).view(np.int32).item()
 DROPPED_MANTISSA_BITS = 15  # binary places of a number of single precision that are left out: 8 are left
 
 
@@ -314,30 +319,34 @@ def rate_strata(rate: NDArray[Any], many: int) -> NDArray[np.uint8]:
     return group
 
 
+@compiled_ahead("f4[::1], i8")
 @kernel
 def _stratum_of_leaves(rate, many):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's group, by the leaves and trips before it; no group is empty."""
     sums = np.zeros((2**16, 2))  # leaves and trips, by exponent and leading places
-    bits, least = rate.view(np.int32), np.full(1, np.float32(MIN_RATE)).view(np.int32)[0]
+    bits = rate.view(np.int32)
     for u in range(len(rate)):
-        at = max(bits[u], least) >> DROPPED_MANTISSA_BITS
+        at = max(bits[u], MIN_RATE_BITS) >> DROPPED_MANTISSA_BITS
         sums[at, 0] += 1.0
         sums[at, 1] += rate[u]
     leaves_before, trips_before = 0.0, 0.0
     for at in range(len(sums)):  # from here on those before each
-        here, there = sums[at]
-        sums[at] = leaves_before, trips_before
+        here, there = sums[at, 0], sums[at, 1]
+        sums[at, 0], sums[at, 1] = leaves_before, trips_before
         leaves_before, trips_before = leaves_before + here, trips_before + there
     by_leaf, by_trip = 0.5 * many / len(rate), 0.5 * many / max(trips_before, MIN_PROBABILITY)
     group, used = np.empty(len(rate), dtype=np.uint8), np.zeros(many, dtype=np.uint8)
     for u in range(len(rate)):
-        at = max(bits[u], least) >> DROPPED_MANTISSA_BITS
+        at = max(bits[u], MIN_RATE_BITS) >> DROPPED_MANTISSA_BITS
         sums[at, 0] += 1.0
         sums[at, 1] += rate[u]
         group[u] = min(int(by_trip * sums[at, 1] + by_leaf * sums[at, 0]), many - 1)
         used[group[u]] = 1
-    if not used.all():
-        number = (np.cumsum(used) - 1).astype(np.uint8)
+    number, groups = np.zeros(many, dtype=np.uint8), 0
+    for g in range(many):
+        number[g] = groups
+        groups += used[g]
+    if groups < many:
         for u in range(len(rate)):
             group[u] = number[group[u]]
     return group
@@ -349,6 +358,7 @@ def observed_columns(column: NDArray[Any], group: Ints, columns: int) -> list[tu
     return [(np.flatnonzero(row), row[row > 0]) for row in often.reshape(-1, columns)]
 
 
+@compiled_ahead("u1[::1], f4[::1], f4[::1], i8", "u1[::1], f4[::1], i8[::1], i8")
 @kernel
 def stratum_sums(group, rate, noisy, groups):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """By group, the number of leaves, and the sums of their rates and of their noisy counts."""
@@ -360,6 +370,7 @@ def stratum_sums(group, rate, noisy, groups):  # type: ignore[no-untyped-def]  #
     return sums
 
 
+@compiled_ahead("u1[::1], i2[::1], i8, i8")
 @kernel
 def column_counts(group, place, groups, places):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Groups × columns: how often each occurs."""
@@ -512,6 +523,10 @@ def leaf_prior(
     return LeafPrior(table, group, often, prior, np.array(map_items(more, range(len(fit)), len(noisy))))
 
 
+@compiled_ahead(
+    "f8[::1], f8[::1], f8[::1], POSTERIOR_MOMENTS[:,::1], u1[::1], i2[::1], i8[::1], b1[::1], f8, f8, i8, i8",
+    POSTERIOR_MOMENTS=POSTERIOR_MOMENTS,
+)
 @kernel
 def _look_up(mean, spread, lever, answers, group, place, noisy, capped, variance, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's answer; beyond the tables a noisy count and its variance stand for themselves."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from cbdp.arrays import Floats, Ints
-from cbdp.compiling import kernel
+from cbdp.compiling import compiled_ahead, kernel
 from cbdp.estimation.posterior.parallel import map_items
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.features import SINGLETON, FeatureDag, Partition, Universe
@@ -171,6 +171,7 @@ def measured_margin_sums(
     return MeasuredMarginSums(total / sure, precision, alone, tails, moved / sure)
 
 
+@compiled_ahead("i4[::1], i4[::1], i8[::1]")
 @kernel
 def _refines(fine, coarse, coarse_of_fine):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Does each fine element lie in one coarse element; `coarse_of_fine` is filled with which."""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from cbdp.arrays import Floats, Singles
-from cbdp.compiling import fast_kernel, kernel
+from cbdp.compiling import compiled_ahead, fast_kernel, kernel
 from cbdp.estimation.posterior import kernels, likelihood
 from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, CountLikelihood, most_likely_shape
 from cbdp.estimation.posterior.margins import Margin
@@ -488,10 +488,7 @@ class MarginRatios:
     def _by_fold(self, k: int, low: int, high: int) -> tuple[Floats, NDArray[np.void]]:
         models = self.models
         leaves = self.element, models.rate[k], models.fold, k, self.noisy
-        sums: tuple[Floats, NDArray[np.void]] = kernels.fold_sums(
-            low, high, *leaves, self.variance, self.dispersion
-        )
-        return sums
+        return kernels.fold_sums(low, high, *leaves, self.variance, self.dispersion)
 
     def _ratio_estimate(
         self,
@@ -540,6 +537,7 @@ def _best_trial(score: Floats, square: Floats) -> int | None:
     return best if score[best] < -TUNING.min_adjustment_z * math.sqrt(square[best]) else None
 
 
+@compiled_ahead("f8[::1], f8[::1], f8[::1], f8, f8, f8")
 @kernel
 def _shrunken_ratios(ratio, precision, expected, signal, dispersion, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """By element, the factor seen, drawn towards 1 by how ratio_variance it is; the total stays."""
@@ -557,6 +555,7 @@ def _shrunken_ratios(ratio, precision, expected, signal, dispersion, least):  # 
     return factor
 
 
+@compiled_ahead("f8[::1], f8[::1], f8[::1], FOLD_SUMS[::1], f8[:,::1], f8", FOLD_SUMS=kernels.FOLD_SUMS)
 @fast_kernel
 def _trial_sums(ratio, precision, expected, fit, tried, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """`TRIAL_ROWS` × trials: what `_trial_scores` needs of the factors f of each trial, before they are scaled to keep the total.

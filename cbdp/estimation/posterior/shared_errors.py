@@ -30,7 +30,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from cbdp.arrays import Floats, Ints
-from cbdp.compiling import inlined, kernel
+from cbdp.compiling import compiled_ahead, inlined, kernel
 from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, LeafPosterior
 from cbdp.estimation.posterior.margins import LAPLACE_EXCESS_KURTOSIS
 from cbdp.estimation.posterior.parallel import map_parts
@@ -195,6 +195,7 @@ def _moved_sums(leaves: tuple[Any, ...], off: Floats) -> Floats:
     return reduce(np.add, parts)
 
 
+@compiled_ahead("i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
 @kernel
 def _partial_sums(cell, mean, variance, lever, off, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The same of some leaves."""
@@ -209,6 +210,7 @@ def _partial_sums(cell, mean, variance, lever, off, least, begin, end):  # type:
     return sums
 
 
+@compiled_ahead("f8[::1], f8[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
 @kernel
 def _apply_offsets(moved, spread, cell, mean, variance, lever, off, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's mean and variance, if it is off by so much."""
@@ -384,6 +386,7 @@ def _cell_effects(place, spread, lever, price):  # type: ignore[no-untyped-def] 
     return shift, shared
 
 
+@compiled_ahead("i8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1]")
 @kernel
 def _covariance_product(place, spread, noise, variance, lever, price):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The covariance of all sums, noise included, times these numbers."""
