@@ -154,7 +154,7 @@ class Posterior(Estimator):
             f"cbdp.estimation.posterior.{name}"
             for name in ("kernels", "likelihood", "rate_model", "shared_errors", "benchmarking", "margins")
         ),
-        "cbdp.privacy.noise.convolution",
+        "cbdp.privacy.convolution",
     )
 
     revealed: int = TUNING.revealed  # trip types up to which all noisy counts are asked for
