@@ -18,7 +18,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
@@ -110,7 +109,7 @@ def compiled_ahead(
 
 
 def prepare(modules: Sequence[str]) -> None:
-    """Load the kernels of these modules whose arguments are stated, or compile them, in a process for each processor."""
+    """Load the kernels of these (imported) modules whose arguments are stated, or compile them, in a process for each processor."""
     kernels = _stated_kernels(modules)
     helpers: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="cbdp-compiling-") as claims, _without_garbage_collection():
@@ -126,9 +125,8 @@ def prepare(modules: Sequence[str]) -> None:
             for helper in helpers:
                 helper.terminate()  # no harm to one that has ended
                 helper.wait()
-        for (
-            stated
-        ) in kernels:  # what the others have compiled is loaded; what they failed at is compiled here
+        # what the others have compiled is loaded; what they failed at is compiled here
+        for stated in kernels:
             stated.compile()
 
 
@@ -141,8 +139,6 @@ def help_prepare(claims: str, modules: Sequence[str]) -> None:
 
 
 def _stated_kernels(modules: Sequence[str]) -> list[_Stated]:
-    for module in modules:
-        import_module(module)
     return [stated for module in modules for stated in _stated.get(module, [])]
 
 
@@ -159,7 +155,8 @@ def _claim(claims: str, place: int) -> bool:
 
 def _helpers(claims: str, modules: Sequence[str]) -> list[subprocess.Popen[bytes]]:
     """Processes that compile the same kernels; none where they cannot be started."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; import cbdp.compiling as c; c.help_prepare({claims!r}, {list(modules)!r})"
+    imports = ", ".join(modules)
+    code = f"import sys; sys.path[:] = {sys.path!r}; import cbdp.compiling as c, {imports}; c.help_prepare({claims!r}, {list(modules)!r})"
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     helpers: list[subprocess.Popen[bytes]] = []
     try:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -232,7 +233,7 @@ def counted(run: Run) -> Counts:
 
 
 def loops_of(mechanism: Mechanism) -> list[str]:
-    """Modules with the compiled loops that a release needs, where trip types are listed: elsewhere others are needed, and few."""
+    """Modules, now imported, with the compiled loops that a release needs, where trip types are listed: elsewhere others are needed, and few."""
     from cbdp.estimation import ESTIMATORS
     from cbdp.rounding import ROUNDINGS
     from cbdp.solvers import SOLVERS
@@ -246,6 +247,8 @@ def loops_of(mechanism: Mechanism) -> list[str]:
         modules += SOLVERS.get(mechanism.solver).compiled
     if hasattr(mechanism, "rounding"):
         modules += ROUNDINGS.get(mechanism.rounding).compiled
+    for module in modules:
+        import_module(module)
     return modules
 
 
