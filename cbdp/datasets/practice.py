@@ -11,6 +11,7 @@ import io
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 FIRST_DAY, DAY_COUNT = dt.date(2026, 3, 2), 28  # a Monday, and four weeks
@@ -80,6 +81,7 @@ def trips(seed: int = 0) -> list[PracticeTrip]:
     return sorted(drawn, key=lambda trip: (trip.start, trip.card))
 
 
+@cache
 def practice_files(seed: int = 0) -> dict[str, str]:
     """The text of every file, by its name.
 

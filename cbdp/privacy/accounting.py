@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NoReturn
 
 from cbdp.errors import BudgetError, InputError
@@ -251,7 +251,13 @@ def epsilon_of(rho: Number, delta: Number) -> Fraction:
     >>> float(epsilon_of(0.5, 1e-6))
     5.22153445
     """
-    r, log_delta = _checked_loss(rho, "rho"), _log_of(delta)
+    return _least_epsilon(_checked_loss(rho, "rho"), _log_of(delta))
+
+
+@lru_cache(
+    maxsize=4096
+)  # what a release costs is stated in its manifest, on its pages and in the ledger, and each of them is checked
+def _least_epsilon(r: float, log_delta: float) -> Fraction:
     low, high = (
         0.0,
         r + 2 * math.sqrt(r * -log_delta) + 1e-12,

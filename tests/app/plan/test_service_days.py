@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -20,11 +21,19 @@ NIGHT = 'day_starts = "04:00"'
 SHARED = CONFIG.replace('id = "a daily city"', 'id = "a daily city"\nriders = "everybody"')
 
 
-@pytest.fixture
-def city(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A series that has released two days."""
-    write_daily_city(tmp_path, days=12, config=SHARED)
-    run_series(read(tmp_path / "cbdp.toml"), dt.date(2026, 3, 2), create_ledger=True)
+    folder = tmp_path_factory.mktemp("begun")
+    write_daily_city(folder, days=12, config=SHARED)
+    run_series(read(folder / "cbdp.toml"), dt.date(2026, 3, 2), create_ledger=True)
+    return folder
+
+
+@pytest.fixture
+def city(begun: Path, tmp_path: Path) -> Path:
+    """A copy of it, for one test."""
+    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
