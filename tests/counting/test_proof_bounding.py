@@ -105,7 +105,9 @@ class Case:
         result: list[list[tuple[int, int]]] = []
         for many in range(1, 4 if len(trips) < 10 else 3):
             result += [list(own) for own in itertools.combinations_with_replacement(trips, many)]
-        result += [[trips[(3 * n + k) % len(trips)] for k in range(6)] for n in range(12)]  # and some with six
+        result += [
+            [trips[(3 * n + k) % len(trips)] for k in range(6)] for n in range(12)
+        ]  # and some with six
         return [sorted(own) for own in result]
 
     def changes(self) -> dict[str, Sensitivity]:
