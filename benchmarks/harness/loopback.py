@@ -20,7 +20,10 @@ from typing import Any
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 150.0  # seconds in which a process must answer
-QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # for processes that live briefly
+# for processes that live briefly, of classes that are Spark's and not a stranger's
+QUICK = (
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 
 
 def missing() -> str | None:

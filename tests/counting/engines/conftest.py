@@ -33,7 +33,7 @@ def cluster() -> Iterator[loopback.Cluster]:
 
 @pytest.fixture(scope="module")
 def spark(cluster: loopback.Cluster) -> Iterator[Any]:
-    """A session on the cluster, of two executors, that logs its events; its settings are such as must not matter."""
+    """A session on the cluster, of two executors, that logs its events and serves Spark Connect; its settings are such as must not matter."""
     events = cluster.folder / "events"
     events.mkdir()
     before, heard = dict(os.environ), signal.getsignal(signal.SIGINT)  # PySpark takes over both
@@ -55,6 +55,9 @@ def spark(cluster: loopback.Cluster) -> Iterator[Any]:
                 "spark.eventLog.enabled": "true",
                 "spark.eventLog.compress": "false",
                 "spark.eventLog.dir": f"file://{events}",
+                "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+                "spark.connect.grpc.binding.address": loopback.LOOPBACK,
+                "spark.connect.grpc.binding.port": loopback.free_port(),
             },
         )
         loopback.await_executors(made, 2)

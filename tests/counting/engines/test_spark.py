@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -316,52 +315,23 @@ def test_a_frame_through_ibis_is_counted_on_its_cluster(spark: Any, tmp_path: Pa
 
 
 @pytest.fixture
-def remote(cluster: loopback.Cluster, tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A Spark Connect server with an event log, and where that is."""
+def remote(spark: Any) -> str:
+    """The address of the Spark Connect server."""
     pytest.importorskip("grpc", reason="no Spark Connect: pip install 'cbdp[spark]'")
-    port, log = loopback.free_port(), tmp_path / "connect.log"
-    (tmp_path / "events").mkdir()
-    settings = {
-        "spark.connect.grpc.binding.port": port,
-        "spark.connect.grpc.binding.address": loopback.LOOPBACK,
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.compress": "false",
-        "spark.eventLog.dir": f"file://{tmp_path / 'events'}",
-        "spark.driver.host": loopback.LOOPBACK,
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": 2,
-        "spark.sql.codegen.wholeStage": "false",  # as in `spark`
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }
-    given = [x for name, value in settings.items() for x in ("--conf", f"{name}={value}")]
-    kind = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    started = loopback.daemon(
-        log,
-        "org.apache.spark.deploy.SparkSubmit",
-        "--master",
-        "local[1]",
-        "--class",
-        kind,
-        *given,
-        "spark-internal",
-        memory="512m",
-    )
-    try:
-        loopback.wait(lambda: loopback.listens(port), "Spark Connect did not start")
-        yield f"sc://{loopback.LOOPBACK}:{port}", tmp_path / "events"
-    finally:
-        started.terminate()
-        started.wait(timeout=loopback.PATIENCE)
+    port = int(spark.conf.get("spark.connect.grpc.binding.port"))
+    loopback.wait(lambda: loopback.listens(port), "Spark Connect did not start")
+    return f"sc://{loopback.LOOPBACK}:{port}"
 
 
-def test_spark_connect_counts_alike(remote: tuple[str, Path], tmp_path: Path) -> None:
+def test_spark_connect_counts_alike(remote: str, cluster: loopback.Cluster, tmp_path: Path) -> None:
     """Through Connect, where plans are sent and not shared: the same counts, and no key in what the server writes down."""
-    (url, events), user = remote, "hunter" + "2"
+    url, user = remote, "hunter" + "2"
+    before = len(_events(cluster))
     case = contract.CASES["persons"]()
     pa.parquet.write_table(case.table, tmp_path / "trips.parquet")
     contract.check(case, f"{url}/;user_id={user}::parquet:{tmp_path / 'trips.parquet'}")
-    loopback.wait(lambda: b"sha2(concat(word" in _files(events), "Spark wrote down no count")
-    written = _files(events)
+    loopback.wait(lambda: b"sha2(concat(word" in _events(cluster)[before:], "Spark wrote down no count")
+    written = _events(cluster)
     assert not [s for s in contract.spellings(contract.KEY) if s in written.lower()]
     session, stop = session_of(url)
     draws = session.range(9).selectExpr("'A' AS stop", "CAST(RAND() AS STRING) AS card")
