@@ -70,9 +70,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """A Chromium, kept for the tests of a module."""
+    """A Chromium, kept for all tests of a process."""
     from browsing import launched
 
     with launched() as found:

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from browsing import DESKTOP, PATIENCE, PHONE, launched
+from browsing import DESKTOP, PATIENCE, PHONE
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(900)  # the first to ask builds the site, the others wait for it
@@ -63,27 +63,26 @@ def test_nothing_of_the_workshop_is_published(site) -> None:
     assert not [p for p in site.pages if str(ROOT) in p.read_text("utf-8")]
 
 
-def test_search_works_from_a_file_without_a_network(site) -> None:
+def test_search_works_from_a_file_without_a_network(site, browser) -> None:
     """Type a word, get the page; nothing is asked for but files; on a desk and on a phone nothing runs off the side."""
     asked, wrong = [], []
-    with launched() as browser:
-        for width, scheme in ((DESKTOP, "light"), (PHONE, "dark")):
-            context = browser.new_context(
-                viewport={"width": width, "height": 900}, offline=True, color_scheme=scheme
-            )
-            context.set_default_timeout(PATIENCE)
-            page = context.new_page()
-            page.on("request", lambda request: asked.append(request.url))
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.goto((site.folder / "explanation" / "how-it-works.html").as_uri())
-            shown = {"light": "default", "dark": "slate"}[scheme]
-            assert page.evaluate("document.body.dataset.mdColorScheme") == shown
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            if width == DESKTOP:
-                page.click("[data-md-component=search-query]")
-                page.keyboard.type("max_trips")
-                page.wait_for_selector(".md-search-result__link")
-                assert "html" in page.get_attribute(".md-search-result__link", "href")
-            context.close()
+    for width, scheme in ((DESKTOP, "light"), (PHONE, "dark")):
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, offline=True, color_scheme=scheme
+        )
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto((site.folder / "explanation" / "how-it-works.html").as_uri())
+        shown = {"light": "default", "dark": "slate"}[scheme]
+        assert page.evaluate("document.body.dataset.mdColorScheme") == shown
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if width == DESKTOP:
+            page.click("[data-md-component=search-query]")
+            page.keyboard.type("max_trips")
+            page.wait_for_selector(".md-search-result__link")
+            assert "html" in page.get_attribute(".md-search-result__link", "href")
+        context.close()
     assert not wrong
     assert {urlsplit(address).scheme for address in asked} <= {"file", "data", "about", "blob"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import PATIENCE, launched
+from browsing import PATIENCE
 from exported import PLACES, STOPS, city_release, released_trips
 
 import cbdp
@@ -52,25 +52,25 @@ def served(page: Any, program: Path) -> None:
 
 
 @pytest.mark.slow
-def test_kepler_opens_the_map(tmp_path: Path) -> None:
+def test_kepler_opens_the_map(browser: Any, tmp_path: Path) -> None:
     """Dropped on kepler.gl, the file is a map with all flows, its two layers, its slider over time, its title and its ε."""
     keplergl = pytest.importorskip("keplergl", reason="no kepler.gl: pip install keplergl")
     release, trips = city_release(places=PLACES, about=About("Trips of a small city"))
     file = export(release, tmp_path / "map.kepler.json", "kepler")
-    with launched() as browser:
-        page = browser.new_page(viewport={"width": 1100, "height": 800})
-        page.set_default_timeout(PATIENCE)
-        served(page, Path(keplergl.__file__).parent / "static" / "widget.js")
-        page.goto("http://kepler.test/")
-        page.click(".side-bar__close")
-        page.get_by_text("Add Data").first.click()
-        page.wait_for_selector("input[type=file]", state="attached")
-        page.set_input_files("input[type=file]", file)
-        page.get_by_text("Ready to add file").wait_for()
-        page.get_by_text("Add Data", exact=True).last.click()
-        page.wait_for_function(LAYERS)
-        found = page.evaluate("window.state.config.config")
-        shown = page.inner_text("body")
+    page = browser.new_page(viewport={"width": 1100, "height": 800})
+    page.set_default_timeout(PATIENCE)
+    served(page, Path(keplergl.__file__).parent / "static" / "widget.js")
+    page.goto("http://kepler.test/")
+    page.click(".side-bar__close")
+    page.get_by_text("Add Data").first.click()
+    page.wait_for_selector("input[type=file]", state="attached")
+    page.set_input_files("input[type=file]", file)
+    page.get_by_text("Ready to add file").wait_for()
+    page.get_by_text("Add Data", exact=True).last.click()
+    page.wait_for_function(LAYERS)
+    found = page.evaluate("window.state.config.config")
+    shown = page.inner_text("body")
+    page.close()
     flow, arc = found["visState"]["layers"]
     given = json.loads(file.read_text("utf-8"))["config"]["config"]
     for read, written in zip((flow, arc), given["visState"]["layers"], strict=True):
