@@ -43,7 +43,11 @@ def _folder(folder: Path, title: str) -> list[str]:
         inner.stem if inner.is_file() else f"{inner.name}/"
         for inner in folder.iterdir()
         if (inner.suffix == ".py" and inner.stem != "__init__")
-        or (inner.is_dir() and inner.name != "__pycache__")
+        or (
+            inner.is_dir()
+            and {p.name for p in inner.iterdir()} - {"__pycache__"}
+            and inner.name != "__pycache__"
+        )
     )
     head = textwrap.wrap(about[0] if about else "", WIDTH - INDENT)
     body = textwrap.wrap(" ".join(held), WIDTH - INDENT - 2, break_on_hyphens=False)
