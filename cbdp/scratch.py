@@ -78,10 +78,10 @@ def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL_SUFFIX) ->
     )
     left = []
     with contextlib.suppress(OSError):
-        for folder in sorted(parent.iterdir()):
-            owner = owners.fullmatch(folder.name)
+        for owner in filter(None, map(owners.fullmatch, sorted(os.listdir(parent)))):
+            folder = parent / owner[0]
             with contextlib.suppress(OSError):
-                if owner is not None and _is_own(folder) and _is_abandoned(folder, owner):
+                if _is_own(folder) and _is_abandoned(folder, owner):
                     left.append(folder)
     return left
 

@@ -307,15 +307,16 @@ def test_neighbours_differ_by_what_is_stated(rows: Any, per: str, apart: str | N
     def period(when: dt.datetime) -> Any:
         return {"day": when.date(), "week": when.isocalendar()[:2], "release": 0}[per]
 
+    def counts(some: Any) -> Any:
+        return counted(some or [("A", None, "x")], universe, unit, entropy=InsecureSeededEntropy(4))
+
+    before = counts(trips)
     for card, within in {(c, period(w)) for _, w, c in trips}:
         less = [t for t in trips if (t[2], period(t[1])) != (card, within)]
-        made = [
-            counted(some or [("A", None, "x")], universe, unit, entropy=InsecureSeededEntropy(4))
-            for some in (trips, less)
-        ]
+        after = counts(less)
         for name in dag.features:
             change = sensitivity(unit, contribution_structure(dag, name, per, apart))
-            moved = made[0].of(dag, name) - made[1].of(dag, name)
+            moved = before.of(dag, name) - after.of(dag, name)
             assert (moved >= 0).all(), "nobody else's trips change"
             assert moved.sum() <= change.l1
             assert (moved**2).sum() <= change.l2_squared
