@@ -78,7 +78,8 @@ def abandoned(parent: Path, stem: str = r"\..+\.", end: str = PARTIAL_SUFFIX) ->
     )
     left = []
     with contextlib.suppress(OSError):
-        for owner in filter(None, map(owners.fullmatch, sorted(os.listdir(parent)))):
+        matches = filter(None, (owners.fullmatch(inner.name) for inner in parent.iterdir()))
+        for owner in sorted(matches, key=lambda match: match[0]):
             folder = parent / owner[0]
             with contextlib.suppress(OSError):
                 if _is_own(folder) and _is_abandoned(folder, owner):
