@@ -25,7 +25,7 @@ coverage: $(VENV)/.installed-test ## all tests, and which lines they run
 	$(PYTEST) $(FORKS) --cov --cov-report=
 	$(PYTEST) -m 'not forks' --cov --cov-append --cov-report=term
 
-quick: $(VENV)/.installed-test    ## all but the slow tests: an answer in two and a half minutes
+quick: $(VENV)/.installed-test    ## all but the slow tests
 	$(PYTEST) -q -m 'not slow and not forks'
 
 docs: $(VENV)/.installed-test     ## the documentation, strictly: build/site/index.html opens offline

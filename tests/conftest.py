@@ -20,24 +20,40 @@ hypothesis.settings.register_profile("repeatable", **_UNHURRIED, derandomize=Tru
 hypothesis.settings.load_profile("repeatable")
 
 HERE = Path(__file__).parent
-SLOW = [  # whole folders and modules that are slow: servers and clusters, browsers, benchmarks, attacks, many releases
+SLOW_FIXTURES = {"browser", "site"}  # whoever asks for one of these is slow
+SLOW = [  # whole folders and modules that are slow: servers and clusters, benchmarks, attacks, many draws or releases
     HERE / name
     for name in (
         "app/audit",
         "app/presets",
+        "app/publish",
+        "app/series",
+        "app/test_guards.py",
         "app/test_inspect.py",
+        "app/test_inspect_taps.py",
+        "app/test_inspect_zone.py",
         "audit",
         "benchmarks",
+        "counting/engines",
+        "counting/test_attacks.py",
+        "counting/test_bounding.py",
+        "counting/test_bounding_drawn.py",
+        "counting/test_bounding_periods.py",
+        "counting/test_persons_equal.py",
+        "counting/test_preparing.py",
+        "counting/test_zones.py",
         "docs/test_how_to.py",
         "docs/test_tutorials.py",
+        "estimation/test_benchmarking.py",
+        "estimation/test_likely.py",
+        "golden",
         "mechanisms/test_public.py",
         "mechanisms/test_recipes.py",
         "privacy/test_optimal.py",
+        "release/change",
         "report/plan",
-        "report/test_browser.py",
         "report/test_support.py",
         "transit",
-        "counting/engines",
     )
 ]
 
@@ -66,7 +82,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     above = {path: {path, *path.parents} for path in {item.path for item in items}}
     items.sort(key=lambda item: FIRST not in above[item.path])
     for item in items:
-        if not above[item.path].isdisjoint(SLOW):
+        if not above[item.path].isdisjoint(SLOW) or not SLOW_FIXTURES.isdisjoint(
+            getattr(item, "fixturenames", ())
+        ):
             item.add_marker("slow")
 
 

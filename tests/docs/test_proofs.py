@@ -199,6 +199,7 @@ PROBES = [  # of the runner itself: a change without effect, one with effect, an
 ]
 
 
+@pytest.mark.slow
 def test_every_mutant_dies() -> None:
     """Each in a process of its own, of the check that its page names; and the runner tells what survives from what dies and what cannot run."""
     mutants = [mutant for page in PAGES for mutant in page.mutants]
