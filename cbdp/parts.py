@@ -13,29 +13,32 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from cbdp.errors import CbdpError, InputError
 
 T = TypeVar("T")
-_HANDED: dict[tuple[str, str], Any] = {}  # (group, name) → a part that is in no table; files never add to it
+T_co = TypeVar("T_co", covariant=True)
+_HANDED: dict[
+    tuple[str, str], object
+] = {}  # (group, name) → a part that is in no table; files never add to it
 
 
 @dataclass(frozen=True)
-class Parts(Generic[T]):
+class Parts(Generic[T_co]):
     """All parts of one kind, ours first, in the order we would choose them."""
 
     kind: str  # what one is called in messages: "solver"
     group: str  # the entry-point group: "cbdp.solvers"
     table: Mapping[str, str]  # name → "module:attribute"
-    fits: Callable[[Any], T | None]  # the part that an object is, or None
+    fits: Callable[[object], T_co | None]  # the part that an object is, or None
     error: type[CbdpError] = InputError
     base: str = ""  # what to subclass, for the message
 
@@ -52,7 +55,7 @@ class Parts(Generic[T]):
     def names(self) -> tuple[str, ...]:
         return tuple(self.known())
 
-    def get(self, part_or_name: Any) -> T:
+    def get(self, part_or_name: object) -> T_co:
         """A part by its name, as "package.module:attribute", or as it is.
 
         >>> from cbdp.solvers import SOLVERS
@@ -76,7 +79,7 @@ class Parts(Generic[T]):
         self._remember(part)
         return part
 
-    def installed(self, name: Any) -> T:
+    def installed(self, name: object) -> T_co:
         """A part that a file names: ours, one that an installed package registers, or one that this process was handed before.
 
         >>> from cbdp.rounding import ROUNDINGS
@@ -101,14 +104,14 @@ class Parts(Generic[T]):
             "a file can name no other"
         )
 
-    def _fitting(self, loaded: Any) -> T:
+    def _fitting(self, loaded: object) -> T_co:
         part = self.fits(loaded)
         if part is None:
             hint = f": subclass {self.base}" if self.base else ""
             raise self.error(f"{loaded!r} is not {_article(self.kind)} {self.kind}{hint}")
         return part
 
-    def _remember(self, part: T, *names: str) -> None:
+    def _remember(self, part: object, *names: str) -> None:
         """Python or a configuration chose this part: files that it writes may name it for as long as this process runs."""
         for name in (*names, getattr(part, "name", None)):
             if isinstance(name, str) and name not in self.table:
@@ -133,7 +136,7 @@ class Parts(Generic[T]):
             "(or name one as 'package.module:attribute')"
         )
 
-    def each(self) -> Iterator[tuple[str, T | None, str]]:
+    def each(self) -> Iterator[tuple[str, T_co | None, str]]:
         """Name, part and, where it cannot be loaded, the reason; for lists that people read."""
         for name in self.known():
             try:
@@ -141,7 +144,7 @@ class Parts(Generic[T]):
             except Exception as broken:  # noqa: BLE001 - somebody else's module may fail in any way
                 yield name, None, str(broken)
 
-    def _load(self, where: str) -> Any:
+    def _load(self, where: str) -> object:
         module, _, attribute = where.partition(":")
         try:
             return getattr(import_module(module), attribute)
@@ -155,10 +158,17 @@ class Setting:
 
     about: str
     kind: str = "text"
-    choices: Any = None
+    choices: tuple[str, ...] | Parts[object] | None = None
 
 
-def setting(about: str, kind: str = "text", *, choices: Any = None, default: Any = None, **field: Any) -> Any:
+def setting(
+    about: str,
+    kind: str = "text",
+    *,
+    choices: tuple[str, ...] | Parts[object] | None = None,
+    default: Any = None,
+    **field: Any,
+) -> Any:
     """A field of a part that a configuration may set.
 
     `kind` is one of "text", "whole", "real", "flag", "names" (a list of features), "weights" and "file". `choices` are the
@@ -172,10 +182,10 @@ def settings_of(part: type) -> dict[str, Setting]:
     return {f.name: f.metadata["setting"] for f in dataclasses.fields(part) if "setting" in f.metadata}
 
 
-def instance_of(base: type[T]) -> Callable[[Any], T | None]:
+def instance_of(base: type[T]) -> Callable[[object], T | None]:
     """What `Parts.fits` is for parts that are values: an instance, or a class that needs no settings."""
 
-    def fits(candidate: Any) -> T | None:
+    def fits(candidate: object) -> T | None:
         if isinstance(candidate, type) and issubclass(candidate, base):
             candidate = candidate()
         return candidate if isinstance(candidate, base) else None
@@ -246,7 +256,9 @@ def _changed(folder: Path) -> int:
 
 
 @lru_cache(maxsize=64)
-def _registered(search: Callable[..., Any], group: str, _: tuple[tuple[str, int], ...]) -> Mapping[str, str]:
+def _registered(
+    search: Callable[..., Iterable[EntryPoint]], group: str, _: tuple[tuple[str, int], ...]
+) -> Mapping[str, str]:
     """Name → "module:attribute" of the parts that other packages register. All packages are searched, so once for each state of the folders."""
     return {entry.name: entry.value for entry in search(group=group)}
 

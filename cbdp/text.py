@@ -13,7 +13,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
 from urllib.parse import unquote
 
 INTERNAL_WARNING = (
@@ -230,7 +229,7 @@ def html_text(text: str) -> str:
     return escape(printable(masked(text), layout=True))
 
 
-def shown_data(value: Any) -> Any:
+def shown_data(value: object) -> object:
     r"""Data of JSON whose texts a page may show.
 
     >>> print(shown_data({"stops": ["A\x1b", 7]}))

@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from cbdp.config.positions import Keys, TomlFile, Where, commented_head, key_lines
 from cbdp.config.sections import (
@@ -67,11 +66,10 @@ def parse(text: str, path: str | Path = "cbdp.toml") -> Config:
         raise InputError(f"the configuration {str(file)!r} cannot be read: {wrong}") from None
     source = TomlFile(file, key_lines(text), text)
     _check_passwords(document, source)
-    config: Config = Fields(Config).read(document, Where(source), source=source)
-    return config
+    return Fields(Config).read(document, Where(source), source=source)
 
 
-def _check_passwords(document: Mapping[str, Any], source: TomlFile) -> None:
+def _check_passwords(document: Mapping[str, object], source: TomlFile) -> None:
     """A password may stand in data.trips only, and is then in no message; elsewhere it would be published, or written to the ledger."""
     for keys, text in _texts(document, ()):
         if keys[:2] == TRIPS_KEY:
@@ -83,12 +81,14 @@ def _check_passwords(document: Mapping[str, Any], source: TomlFile) -> None:
             )
 
 
-def _texts(value: Any, keys: Keys) -> Iterator[tuple[Keys, str]]:
+def _texts(value: object, keys: Keys) -> Iterator[tuple[Keys, str]]:
     """Every text of a configuration, with its place."""
     if isinstance(value, str):
         yield keys, value
     elif isinstance(value, dict | list):
-        inside: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+        inside: Iterable[tuple[str | int, object]] = (
+            value.items() if isinstance(value, dict) else enumerate(value)
+        )
         for key, inner in inside:
             yield from _texts(inner, (*keys, key))
 
@@ -107,7 +107,7 @@ def _syntax(message: str, text: str) -> tuple[str, int]:
     return complaint[0].lower() + complaint[1:], line
 
 
-def schema() -> dict[str, Any]:
+def schema() -> dict[str, object]:
     """The JSON Schema of a configuration."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from cbdp.config import vocabulary
 from cbdp.config.vocabulary import (
@@ -29,19 +29,22 @@ from cbdp.errors import InputError
 from cbdp.untrusted import zip_member
 from cbdp_features import places
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 class Columns(Protocol):
     """Names and types of the columns of a file or table; no row."""
 
     @property
-    def kinds(self) -> Mapping[str, Any]: ...
+    def kinds(self) -> Mapping[str, pa.DataType]: ...
     @property
     def typed(self) -> bool: ...
     @property
     def label(self) -> str: ...
 
 
-def is_text(kind: Any) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     """Whether a column of this Arrow type holds text, however it is stored."""
     import pyarrow as pa
 
@@ -50,7 +53,7 @@ def is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def count_like(name: str, kind: Any, *, aggregated: bool = False) -> bool:
+def count_like(name: str, kind: pa.DataType, *, aggregated: bool = False) -> bool:
     """Whether a column seems to hold numbers of trips, by its name and type."""
     import pyarrow as pa
 
@@ -276,13 +279,15 @@ def tap_columns(source: Columns, taken: Mapping[str, str]) -> dict[str, str]:
     return {STOP_ROLE: place} if action is None else {STOP_ROLE: place, ACTION_ROLE: action}
 
 
-def _best_free_column(source: Columns, taken: Mapping[str, str], fits: Any) -> str | None:
+def _best_free_column(
+    source: Columns, taken: Mapping[str, str], fits: Callable[[str, pa.DataType], int]
+) -> str | None:
     free = [name for name in source.kinds if name not in taken.values()]
     best = max(free, key=lambda name: fits(name, source.kinds[name]), default=None)
     return best if best is not None and fits(best, source.kinds[best]) > 0 else None
 
 
-def _tap_place_score(name: str, kind: Any) -> int:
+def _tap_place_score(name: str, kind: pa.DataType) -> int:
     import pyarrow as pa
 
     named = bool(set(words_of(name)) & {word for word, points in TAP_PLACE_SCORES.items() if points == 4})
@@ -293,14 +298,14 @@ def _tap_place_score(name: str, kind: Any) -> int:
     )
 
 
-def _card_action_score(name: str, kind: Any) -> int:
+def _card_action_score(name: str, kind: pa.DataType) -> int:
     import pyarrow as pa
 
     unfit = pa.types.is_temporal(kind) or pa.types.is_floating(kind)
     return 0 if unfit else score(name, CARD_ACTION_SCORES, UNFIT_ACTION_SCORES)
 
 
-def _tap_action_score(name: str, kind: Any) -> int:
+def _tap_action_score(name: str, kind: pa.DataType) -> int:
     import pyarrow as pa
 
     if pa.types.is_temporal(kind) or pa.types.is_floating(kind):
@@ -424,7 +429,9 @@ def guess_columns(source: Columns) -> dict[str, str]:
     return columns | tap_columns(source, columns)
 
 
-def _assign(columns: dict[str, str], role: str, source: Columns, fits: Callable[[str, Any], int]) -> None:
+def _assign(
+    columns: dict[str, str], role: str, source: Columns, fits: Callable[[str, pa.DataType], int]
+) -> None:
     """Give a role the column that fits it best, if one does and it has no other."""
     best = max(source.kinds, key=lambda name: fits(name, source.kinds[name]), default=None)
     if best is not None and fits(best, source.kinds[best]) > 0 and best not in columns.values():
@@ -447,8 +454,8 @@ def _other_names(source: Columns, columns: Mapping[str, str]) -> tuple[str, ...]
 # The roles
 
 
-def _trip_end_score(role: str, leaving: str) -> Callable[[str, Any], int]:
-    def fits(name: str, kind: Any) -> int:
+def _trip_end_score(role: str, leaving: str) -> Callable[[str, pa.DataType], int]:
+    def fits(name: str, kind: pa.DataType) -> int:
         import pyarrow as pa
 
         words = set(words_of(name))
@@ -512,7 +519,7 @@ def _time_columns(source: Columns, taken: Mapping[str, str]) -> dict[str, str]:
     return {"time": (whole or begun)[0]} if whole or begun else {}
 
 
-def _trip_begins(name: str, kind: Any) -> int:
+def _trip_begins(name: str, kind: pa.DataType) -> int:
     """A column that is called the start of the trip, and no place: the time at which it starts."""
     words = set(words_of(name))
     begins = words & vocabulary.START and words & vocabulary.TRIP
@@ -527,7 +534,7 @@ def _trip_begins(name: str, kind: Any) -> int:
     return 4 if begins and not other and is_text(kind) else 0
 
 
-def _ranked(source: Columns, fits: Callable[[str, Any], int]) -> list[str]:
+def _ranked(source: Columns, fits: Callable[[str, pa.DataType], int]) -> list[str]:
     """The columns that fit, the best first; of those that begin or end a trip, the ones that begin it."""
     leaving = _end_called_leaving(source)
 
@@ -544,7 +551,7 @@ def _ranked(source: Columns, fits: Callable[[str, Any], int]) -> list[str]:
     return sorted((n for n in source.kinds if of(n) > 0), key=of, reverse=True)
 
 
-def _time_stamp_score(name: str, kind: Any) -> int:
+def _time_stamp_score(name: str, kind: pa.DataType) -> int:
     import pyarrow as pa
 
     if pa.types.is_date(kind) or (score(name, HOUR_SCORES) and not score(name, DATE_SCORES)):
@@ -555,7 +562,7 @@ def _time_stamp_score(name: str, kind: Any) -> int:
     return stamped + named + score(name, UNFIT_SCORES) if stamped or named else 0
 
 
-def _date_score(name: str, kind: Any) -> int:
+def _date_score(name: str, kind: pa.DataType) -> int:
     import pyarrow as pa
 
     if pa.types.is_date(kind):
@@ -566,7 +573,7 @@ def _date_score(name: str, kind: Any) -> int:
     )
 
 
-def _is_time_of_day(name: str, kind: Any) -> bool:
+def _is_time_of_day(name: str, kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     alone = bool(vocabulary.TIME_OF_DAY & set(words_of(name))) and not score(name, DATE_SCORES)

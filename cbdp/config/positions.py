@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from cbdp.errors import CbdpError, InputError
 from cbdp.text import message
@@ -81,11 +80,11 @@ class Where:
     def wrong(self, message: str) -> InputError:
         return self.source.error(self.keys, message)
 
-    def expected(self, value: Any, says: str) -> InputError:
+    def expected(self, value: object, says: str) -> InputError:
         return self.wrong(f"{self} is {_shown(value)}: give {says}")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict | list):

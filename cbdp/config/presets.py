@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from cbdp.errors import InputError
 
@@ -49,7 +48,7 @@ class PresetColumns:
 
 
 def apply_preset(
-    preset: Preset, there: Mapping[str, Any], stated: Columns | None = None, formats: tuple[str, ...] = ()
+    preset: Preset, there: Mapping[str, object], stated: Columns | None = None, formats: tuple[str, ...] = ()
 ) -> PresetColumns:
     """The preset for a file with the columns `there`; columns and formats that a configuration states go first."""
     settled = dict(stated or {})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from cbdp.config.positions import TomlFile, Where
 from cbdp.config.values import (
@@ -33,6 +33,9 @@ from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.numbers import probability
 from cbdp.privacy.unit import PERIODS
 
+if TYPE_CHECKING:
+    from cbdp.release.export import Format
+
 # Parts that a configuration chooses from. Each table is imported when it is used, for some are slow to load
 
 
@@ -43,24 +46,24 @@ def mechanism_parts() -> Parts[Any]:
     return table_of("mechanisms")
 
 
-def budget_parts() -> Parts[Any]:
+def budget_parts() -> Parts[object]:
     from cbdp.privacy.budget import BUDGETS
 
     return BUDGETS
 
 
-def noise_parts() -> Parts[Any]:
+def noise_parts() -> Parts[object]:
     """Those that noise can be drawn of."""
     return table_of("samplers")
 
 
-def format_parts() -> Parts[Any]:
+def format_parts() -> Parts[Format]:
     from cbdp.release.export import FORMATS
 
     return FORMATS
 
 
-def preset_parts() -> Parts[Any]:
+def preset_parts() -> Parts[object]:
     return table_of("presets")
 
 
@@ -171,7 +174,7 @@ class PrivacySection:
         ),
     ] = None
     public: Annotated[
-        str | Mapping[str, Any] | None,
+        str | Mapping[str, int | str] | None,
         Option(
             Either(
                 (
@@ -351,7 +354,7 @@ class MechanismFields:
     says: str = "a table with the name of a mechanism and its settings"
     takes: ClassVar[tuple[type, ...]] = (dict,)
 
-    def read(self, value: Any, where: Where) -> MechanismSection:
+    def read(self, value: object, where: Where) -> MechanismSection:
         if not isinstance(value, dict):
             raise where.expected(value, self.says)
         name = PartName(self.parts).read(value.get("name", DEFAULT_MECHANISM), where.down("name"))
@@ -366,7 +369,7 @@ class MechanismFields:
         read = {key: options[key].kind.read(item, where.down(key)) for key, item in written.items()}
         return MechanismSection(name, read)
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """The settings of all our mechanisms. One that is named as package.module:attribute may have others."""
         name = {"description": "which mechanism", **PartName(self.parts).schema()}
         properties = {"name": name, **self._settings()}
@@ -378,7 +381,7 @@ class MechanismFields:
             "then": {"propertyNames": {"enum": list(properties)}},
         }
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         """Every setting of ours, with the mechanisms that have it."""
         by_setting: dict[str, dict[str, Option]] = {}
         for name in self.parts().table:
@@ -387,7 +390,7 @@ class MechanismFields:
         return {key: _merged_schema(options) for key, options in by_setting.items()}
 
 
-def _merged_schema(options: Mapping[str, Option]) -> dict[str, Any]:
+def _merged_schema(options: Mapping[str, Option]) -> dict[str, object]:
     """The schema of a setting that several mechanisms may have."""
     abouts: dict[str, list[str]] = {}
     for name, option in options.items():
@@ -425,7 +428,7 @@ def _value_kind(mechanism: type, name: str, setting: Setting) -> ValueKind:
     return kinds[setting.kind]
 
 
-def _text_or_part(chosen: Any) -> Text | PartName:
+def _text_or_part(chosen: tuple[str, ...] | Parts[object] | None) -> Text | PartName:
     if isinstance(chosen, Parts):
         return PartName(lambda: chosen)
     return Text(choices=tuple(chosen or ()))
@@ -651,7 +654,7 @@ class UniverseSection:
         ModesSection | None, Option(Fields(ModesSection), "modes: the attribute or dimension `mode`")
     ] = None
     dimensions: Annotated[
-        Mapping[str, Any],
+        Mapping[str, tuple[str | int, ...] | Literal["stops"] | ListingFile],
         Option(
             Named(
                 Either(

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from typing import Annotated, Any, ClassVar, Protocol, get_origin, get_type_hints
+from typing import Annotated, ClassVar, Generic, Protocol, TypeVar, cast, get_origin, get_type_hints
 
 from cbdp.config.positions import Where
 from cbdp.parts import Parts, did_you_mean
 from cbdp.privacy.numbers import positive
 
+T = TypeVar("T")
 IMPORTED = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"  # package.module:attribute
 
 
@@ -26,8 +27,8 @@ class ValueKind(Protocol):
     def takes(self) -> tuple[type, ...]: ...
     @property
     def says(self) -> str: ...
-    def read(self, value: Any, where: Where) -> Any: ...
-    def schema(self) -> dict[str, Any]: ...
+    def read(self, value: object, where: Where) -> object: ...
+    def schema(self) -> dict[str, object]: ...
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,14 @@ class Text:
     form: str = ""
     takes: ClassVar[tuple[type, ...]] = (str,)
 
-    def read(self, value: Any, where: Where) -> str:
+    def read(self, value: object, where: Where) -> str:
         if not isinstance(value, str) or not value.strip() or not re.search(self.form, value):
             raise where.expected(value, self.says)
         if self.choices and value not in self.choices:
             raise where.wrong(f"{where} is {value!r}: {did_you_mean(value, list(self.choices))}")
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         if self.choices:
             return {"enum": list(self.choices)}
         return {"type": "string", "pattern": self.form} if self.form else {"type": "string", "minLength": 1}
@@ -56,11 +57,11 @@ class Text:
 class PartName:
     """The name of a part: ours, one that an installed package brings, or "package.module:attribute"."""
 
-    parts: Callable[[], Parts[Any]]  # a function, so that the table is imported when it is used
+    parts: Callable[[], Parts[object]]  # a function, so that the table is imported when it is used
     says: str = "text in quotes"
     takes: ClassVar[tuple[type, ...]] = (str,)
 
-    def read(self, value: Any, where: Where) -> str:
+    def read(self, value: object, where: Where) -> str:
         if not isinstance(value, str) or not value.strip():
             raise where.expected(value, self.says)
         parts = self.parts()
@@ -69,7 +70,7 @@ class PartName:
             raise where.wrong(f"{where} is {value!r}: {did_you_mean(value, list(parts.names()))}")
         return spelled
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         """Ours by name; what is installed here is not the schema's to know."""
         return {"anyOf": [{"enum": list(self.parts().table)}, {"type": "string", "pattern": IMPORTED}]}
 
@@ -83,12 +84,12 @@ class Whole:
     def says(self) -> str:
         return f"a whole number of at least {self.least}"
 
-    def read(self, value: Any, where: Where) -> int:
+    def read(self, value: object, where: Where) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < self.least:
             raise where.expected(value, self.says)
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         return {"type": "integer", "minimum": self.least}
 
 
@@ -103,13 +104,16 @@ class Real:
     def says(self) -> str:
         return "a number above 0" + (f" and below {self.below:g}" if self.below else "")
 
-    def read(self, value: Any, where: Where) -> float:
-        number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-        if not number or not 0 < float(value) < (self.below or float("inf")):
+    def read(self, value: object, where: Where) -> float:
+        if (
+            not isinstance(value, int | Decimal)
+            or isinstance(value, bool)
+            or not 0 < float(value) < (self.below or float("inf"))
+        ):
             raise where.expected(value, self.says)
         return float(value)
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         top = {"exclusiveMaximum": self.below} if self.below else {}
         return {"type": "number", "exclusiveMinimum": 0, **top}
 
@@ -122,13 +126,13 @@ class Exact:
     says: str = 'a number above 0, or a fraction like "1/3"'
     takes: ClassVar[tuple[type, ...]] = (int, Decimal, str)
 
-    def read(self, value: Any, where: Where) -> Fraction:
+    def read(self, value: object, where: Where) -> Fraction:
         if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
             raise where.expected(value, self.says)
         with where.source.at(*where.keys):
             return self.check(value, str(where))
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         bound = {"exclusiveMinimum": 0} if self.check is positive else {"minimum": 0, "exclusiveMaximum": 1}
         return {"anyOf": [{"type": "number", **bound}, {"type": "string", "minLength": 1}]}
 
@@ -138,12 +142,12 @@ class Flag:
     says: str = "true or false"
     takes: ClassVar[tuple[type, ...]] = (bool,)
 
-    def read(self, value: Any, where: Where) -> bool:
+    def read(self, value: object, where: Where) -> bool:
         if not isinstance(value, bool):
             raise where.expected(value, self.says)
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         return {"type": "boolean"}
 
 
@@ -154,7 +158,7 @@ class Day:
     says: str = 'a day like "2026-03-02"'
     takes: ClassVar[tuple[type, ...]] = (str, dt.date)
 
-    def read(self, value: Any, where: Where) -> str:
+    def read(self, value: object, where: Where) -> str:
         try:
             day = dt.date.fromisoformat(value) if isinstance(value, str) else value
         except ValueError:
@@ -163,7 +167,7 @@ class Day:
             raise where.expected(value, self.says)
         return day.isoformat()
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         return {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
 
 
@@ -182,14 +186,14 @@ class Many:
     def says(self) -> str:
         return f"{self.of.says}, or a list of them" if self.single else f"a list, each item {self.of.says}"
 
-    def read(self, value: Any, where: Where) -> tuple[Any, ...]:
+    def read(self, value: object, where: Where) -> tuple[object, ...]:
         if self.single and not isinstance(value, list):
             return (self.of.read(value, where),)
         if not isinstance(value, list) or not value:
             raise where.expected(value, self.says)
         return tuple(self.of.read(item, where.down(n)) for n, item in enumerate(value))
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         listed = {"type": "array", "items": self.of.schema(), "minItems": 1}
         return {"anyOf": [self.of.schema(), listed]} if self.single else listed
 
@@ -207,7 +211,7 @@ class Named:
     def says(self) -> str:
         return f"a table like {{ name = … }}, each value {self.of.says}"
 
-    def read(self, value: Any, where: Where) -> dict[str, Any]:
+    def read(self, value: object, where: Where) -> dict[str, object]:
         if not isinstance(value, dict):
             raise where.expected(value, self.says)
         for key in value:
@@ -217,7 +221,7 @@ class Named:
                 Day().read(key, where.down(key))
         return {key: self.of.read(item, where.down(key)) for key, item in value.items()}
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         if self.keys:
             listed = {key: self.of.schema() for key in self.keys}
             return {"type": "object", "properties": listed, "additionalProperties": False}
@@ -241,10 +245,10 @@ def _options(cls: type) -> Mapping[str, Option]:
 
 
 @dataclass(frozen=True)
-class Fields:
+class Fields(Generic[T]):
     """A table whose keys are the fields of a dataclass, which may state `ONE_OF` (exactly one of these) and `NEEDS` (key → another)."""
 
-    cls: type
+    cls: type[T]
     takes: ClassVar[tuple[type, ...]] = (dict,)
 
     @property
@@ -253,11 +257,11 @@ class Fields:
 
     @property
     def options(self) -> Mapping[str, Option]:
-        return _options(self.cls)
+        return _options(cast("type", self.cls))
 
     @property
     def required(self) -> list[str]:
-        default = {f.name: (f.default, f.default_factory) for f in dataclasses.fields(self.cls)}
+        default = {f.name: (f.default, f.default_factory) for f in dataclasses.fields(cast("type", self.cls))}
         return [n for n in self.options if default[n] == (dataclasses.MISSING, dataclasses.MISSING)]
 
     @property
@@ -268,7 +272,7 @@ class Fields:
     def needs(self) -> Mapping[str, str]:
         return getattr(self.cls, "NEEDS", {})
 
-    def read(self, value: Any, where: Where, **more: Any) -> Any:
+    def read(self, value: object, where: Where, **more: object) -> T:
         if not isinstance(value, dict):
             raise where.expected(value, self.says)
         for key in value:
@@ -282,7 +286,7 @@ class Fields:
         read = {n: self.options[n].kind.read(v, where.down(n)) for n, v in value.items()}
         return self.cls(**read, **more)
 
-    def _check_one(self, value: Mapping[str, Any], where: Where) -> None:
+    def _check_one(self, value: Mapping[str, object], where: Where) -> None:
         present = [n for n in self.one_of if n in value]
         if self.one_of and not present:
             raise where.wrong(f"{where} needs one of {', '.join(self.one_of)}: choose one")
@@ -292,9 +296,13 @@ class Fields:
             if name in value and other not in value:
                 raise where.down(name).wrong(f"{where} has {name!r}, which needs {other!r}: add it")
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         properties = {n: {"description": f.about, **f.kind.schema()} for n, f in self.options.items()}
-        schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        schema: dict[str, object] = {
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": False,
+        }
         if self.required:
             schema["required"] = self.required
         if self.one_of:
@@ -318,11 +326,11 @@ class Either:
     def says(self) -> str:
         return " or ".join(kind.says for kind in self.kinds)
 
-    def read(self, value: Any, where: Where) -> Any:
+    def read(self, value: object, where: Where) -> object:
         for kind in self.kinds:
             if isinstance(value, kind.takes) and isinstance(value, bool) == (bool in kind.takes):
                 return kind.read(value, where)
         raise where.expected(value, self.says)
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         return {"anyOf": [kind.schema() for kind in self.kinds]}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from cbdp.config import Config
 from cbdp.config.sections import format_parts
@@ -143,9 +143,8 @@ def _account_of_new_ledger(config: Config, path: Path, owner: AccountOwner, cost
 
 def _currency(config: Config, cost: Cost) -> PrivacyMeasure:
     """What a new ledger counts."""
-    stated: Any = config.privacy.currency
-    measure: PrivacyMeasure = measure_of(cost) if stated is None else stated
-    return measure
+    stated = config.privacy.currency
+    return measure_of(cost) if stated is None else cast("PrivacyMeasure", stated)
 
 
 def _account_of_ledger(
@@ -263,7 +262,7 @@ def charge_missing_from_ledger(output: Path, owner: AccountOwner, ledger: Ledger
     return None
 
 
-def _unknown_charge(folder: Path, owner: AccountOwner, ledger: Ledger, stated: Mapping[str, Any]) -> str:
+def _unknown_charge(folder: Path, owner: AccountOwner, ledger: Ledger, stated: Mapping[str, object]) -> str:
     charge = f"the release {str(folder)!r} was charged to"
     if stated.get("id") == ledger.id:
         return (
@@ -283,7 +282,7 @@ def _move_advice(folder: Path) -> str:
     )
 
 
-def _releases_charged_to(output: Path, owner: AccountOwner) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def _releases_charged_to(output: Path, owner: AccountOwner) -> Iterator[tuple[Path, Mapping[str, object]]]:
     """Releases that were charged to this owner, with what their manifests say of the ledger."""
     for manifest in sorted(output.absolute().parent.glob(f"*/{MANIFEST}")):
         stated = _ledger_of(manifest)
@@ -292,7 +291,7 @@ def _releases_charged_to(output: Path, owner: AccountOwner) -> Iterator[tuple[Pa
             yield manifest.parent, stated
 
 
-def _ledger_of(manifest: Path) -> Mapping[str, Any]:
+def _ledger_of(manifest: Path) -> Mapping[str, object]:
     try:
         about = manifest.stat()
     except OSError:
@@ -301,7 +300,7 @@ def _ledger_of(manifest: Path) -> Mapping[str, Any]:
 
 
 @lru_cache(4096)  # of a series there are many, and every release looks at all of them
-def _read_ledger_of(manifest: Path, changed: int, size: int, identity: int) -> Mapping[str, Any]:  # noqa: ARG001
+def _read_ledger_of(manifest: Path, changed: int, size: int, identity: int) -> Mapping[str, object]:  # noqa: ARG001
     try:
         document = read_json(manifest)
     except (OSError, ValueError):

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from cbdp.errors import InputError
 from cbdp.forecast import errors as plan_errors
@@ -382,7 +381,7 @@ def _noise_cure(plan: PlannedRelease, feature: str, bound: float) -> str:
 # `cbdp check --json`: the numbers of a plan, for programs
 
 
-def plan_as_json(plan: PlannedRelease, explanation: Explanation, answers: Sequence[str]) -> dict[str, Any]:
+def plan_as_json(plan: PlannedRelease, explanation: Explanation, answers: Sequence[str]) -> dict[str, object]:
     """ε, δ and shares as numbers, and as exact fractions where they are no decimals."""
     cost = plan.mechanism.claim().cost
     return {
@@ -413,7 +412,7 @@ def plan_as_json(plan: PlannedRelease, explanation: Explanation, answers: Sequen
     }
 
 
-def _tables_as_json(plan: PlannedRelease, explanation: Explanation) -> list[dict[str, Any]]:
+def _tables_as_json(plan: PlannedRelease, explanation: Explanation) -> list[dict[str, object]]:
     """By table what is measured and what is to be expected; None where that is not known."""
     noise, expected = {n.feature: n for n in explanation.noise}, {e.feature: e for e in explanation.expected}
     features = plan.mechanism.measured_features

@@ -152,8 +152,8 @@ def _check_not_needed(config: Config) -> None:
     ):
         if value:
             raise config.source.error(keys, f"{'.'.join(keys)} needs stops: name their file in data.stops")
-    for name, value in config.universe.dimensions.items():
-        if value == "stops":
+    for name, values in config.universe.dimensions.items():
+        if values == "stops":
             raise config.source.error(
                 ("universe", "dimensions", name),
                 f"the dimension {name!r} needs stops: name their file in data.stops",
@@ -197,7 +197,7 @@ def _modes_by_table(config: Config, universe: Universe, modes: ModesSection, fil
                 f"row {number} of {file!r} gives the mode {label!r} to what has {table[place]!r}: keep one"
             )
         table[place], seen[place] = label, True
-    full: NDArray[Any] = table[np.ix_(*(a.codes for a in keyed))]
+    full: NDArray[np.object_] = table[np.ix_(*(a.codes for a in keyed))]
     return universe.with_attribute("mode", [a.of[0] for a in keyed], full)
 
 
@@ -438,7 +438,9 @@ def public_counts(config: Config, features: FeatureDag) -> dict[str, tuple[int, 
         return read_public_counts(features, counts_by_feature)
 
 
-def _public_table(config: Config, features: FeatureDag, name: str, stated: int | str) -> Any:
+def _public_table(
+    config: Config, features: FeatureDag, name: str, stated: int | str
+) -> int | tuple[int, ...]:
     return (
         _of_rows(features, name, table_of(config.path(stated)), stated) if isinstance(stated, str) else stated
     )

@@ -44,6 +44,7 @@ from cbdp.text import aligned
 
 if TYPE_CHECKING:
     from cbdp.config import Config
+    from cbdp.release.manifest_model import RunningJson
 
 
 MAX_YEARS_AHEAD = 100  # years in which the days of a span are looked for
@@ -121,7 +122,7 @@ def place_of(config: Config, plan: PlannedRelease, section: RunningSection) -> P
 
 def _finished_releases(
     plan: PlannedRelease, ledger: Ledger
-) -> Iterator[tuple[FinishedCharge, Mapping[str, Any] | None]]:
+) -> Iterator[tuple[FinishedCharge, RunningJson | None]]:
     """The releases of this version of the series, in the order of their days, with what they hold of running totals."""
     series = series_of(plan.config)
     charged = charges_of(ledger, series.name, plan.dataset)
@@ -132,7 +133,7 @@ def _finished_releases(
 
 
 def _drawn(
-    plan: PlannedRelease, ledger: Ledger, releases: list[tuple[FinishedCharge, Mapping[str, Any]]]
+    plan: PlannedRelease, ledger: Ledger, releases: list[tuple[FinishedCharge, RunningJson]]
 ) -> Iterator[dt.date]:
     """The first days of releases whose sums are published, or may have been drawn by a run that died: they have the place in the span
     that the next release would take.
@@ -152,7 +153,7 @@ def _first_day(charge: Charge) -> dt.date:
 
 
 @lru_cache(maxsize=MAX_PERIODS)
-def running_of(folder: Path, sha256: str) -> Mapping[str, Any] | None:
+def running_of(folder: Path, sha256: str) -> RunningJson | None:
     """What the manifest of a release says of running totals; it must be there, as it was published."""
     try:
         text = (folder / MANIFEST).read_bytes()
@@ -164,15 +165,14 @@ def running_of(folder: Path, sha256: str) -> Mapping[str, Any] | None:
         raise InputError(
             f"the manifest in {str(folder)!r} is not the one that was released: restore the folder"
         )
-    running: Mapping[str, Any] | None = read_manifest(folder).get("running")
-    return running
+    return read_manifest(folder).get("running")
 
 
 def _open_span(
     plan: PlannedRelease,
     section: RunningSection,
     ledger: Ledger,
-    releases: list[tuple[FinishedCharge, Mapping[str, Any]]],
+    releases: list[tuple[FinishedCharge, RunningJson]],
 ) -> PlaceInSpan | None:
     """The span of the last release, if it goes on."""
     assert plan.slot is not None
@@ -186,7 +186,7 @@ def _open_span(
     tables = {
         t["feature"]: TableNoiseCost(
             law := NOISE_DISTRIBUTIONS.installed(t["law"])(exact_from(t["scale"])),
-            exact_from(t[law.currency]),
+            exact_from(t["rho"] if law.currency == "rho" else t["epsilon"]),
         )
         for t in last["tables"]
     }
@@ -198,7 +198,7 @@ def _open_span(
     return PlaceInSpan(span, charge.covers.last, earlier)
 
 
-def _check_same(plan: PlannedRelease, section: RunningSection, last: Mapping[str, Any]) -> None:
+def _check_same(plan: PlannedRelease, section: RunningSection, last: RunningJson) -> None:
     """Within a span its tables and sums stay as they are charged; other amounts, and other lengths, begin with the next."""
     before = sorted(t["feature"] for t in last["tables"]), last["strategy"]
     now = sorted(section.tables), strategy_of(plan, section)

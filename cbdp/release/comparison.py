@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -352,7 +351,7 @@ def _sum_note(universe: Universe, other: Universe, which: str) -> list[str]:
     ]
 
 
-def _value_meanings(dimension: Dimension) -> dict[Hashable, Any]:
+def _value_meanings(dimension: Dimension) -> dict[Hashable, object]:
     """What each value stands for: a period is its two ends, whatever it is called."""
     if dimension.edges is None:
         return {value: value for value in dimension.values}

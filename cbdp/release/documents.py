@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,9 +38,18 @@ from cbdp.rounding import ROUNDINGS
 from cbdp.text import markdown_code, markdown_text, printable
 from cbdp_features.tables import ENCODED_KIND
 
+if TYPE_CHECKING:
+    from cbdp.release.manifest_model import (
+        DimensionJson,
+        FeatureJson,
+        LayoutSections,
+        PlacesJson,
+        UniverseJson,
+    )
+
 README_FILE, PACKAGE_FILE, REGISTRY_FILE = "README.md", "datapackage.json", "deployment.yaml"
 DOCUMENT_NAMES = (README_FILE, PACKAGE_FILE, REGISTRY_FILE)
-FRICTIONLESS_TYPES: tuple[tuple[Any, str], ...] = (
+FRICTIONLESS_TYPES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_integer, "integer"),
     (pa.types.is_floating, "number"),
@@ -92,7 +101,7 @@ class FileDescription:
 
 def documents(
     release: Release,
-    sections: Mapping[str, Any],
+    sections: LayoutSections,
     folder: Path,
     extra: Collection[str] = (),
 ) -> dict[str, str]:
@@ -113,7 +122,7 @@ def documents(
 # What every file holds and what its columns mean
 
 
-def describe_files(release: Release, sections: Mapping[str, Any], folder: Path) -> list[FileDescription]:
+def describe_files(release: Release, sections: LayoutSections, folder: Path) -> list[FileDescription]:
     """Every Parquet file, those that most people want first."""
     words, noun = _column_meanings(release, sections), counted_noun(release.features.universe)
     return [
@@ -123,7 +132,7 @@ def describe_files(release: Release, sections: Mapping[str, Any], folder: Path) 
 
 
 def _file_entries(
-    sections: Mapping[str, Any],
+    sections: LayoutSections,
 ) -> Iterator[tuple[str, str, Mapping[str, str], tuple[str, ...]]]:
     """Path, content, meanings of its own, and keys of every file."""
     dimensions = tuple(d["name"] for d in sections["universe"]["dimensions"])
@@ -159,7 +168,7 @@ def combination(names: Sequence[str]) -> str:
     return f"combination of {enumerated(list(names))}" if len(names) > 1 else "".join(names)
 
 
-def _table_description(feature: Mapping[str, Any]) -> str:
+def _table_description(feature: FeatureJson) -> str:
     if feature["name"] == TOTAL:
         return "Table “total”: all trips together, one row."
     if feature["name"] == SINGLETON:
@@ -169,7 +178,7 @@ def _table_description(feature: Mapping[str, Any]) -> str:
 
 
 def _universe_entries(
-    universe: Mapping[str, Any],
+    universe: UniverseJson,
 ) -> Iterator[tuple[str, str, Mapping[str, str], tuple[str, ...]]]:
     for d in universe["dimensions"]:
         values = "The only possible value" if d["size"] == 1 else f"All {d['size']:,} possible values"
@@ -182,7 +191,7 @@ def _universe_entries(
         yield z["file"], about, {}, tuple(z["of"])
 
 
-def _column_meanings(release: Release, sections: Mapping[str, Any]) -> dict[str, str]:
+def _column_meanings(release: Release, sections: LayoutSections) -> dict[str, str]:
     """The meaning of every column that is not a file's own: numbers, dimensions and attributes."""
     sure = f"{100 * (release.confidence or 0.9):g} %"
     noun = counted_noun(release.features.universe)
@@ -197,7 +206,7 @@ def _column_meanings(release: Release, sections: Mapping[str, Any]) -> dict[str,
     return words
 
 
-def _dimension_meaning(release: Release, stated: Mapping[str, Any], places: Mapping[str, Any] | None) -> str:
+def _dimension_meaning(release: Release, stated: DimensionJson, places: PlacesJson | None) -> str:
     name, dimension = stated["name"], release.features.universe.dimension(stated["name"])
     noun = counted_noun(release.features.universe)
     json = " Text in JSON." if stated["labels"] == ENCODED_KIND else ""
@@ -232,7 +241,7 @@ def _file_description(
         return FileDescription(path, about, tuple(columns), metadata.num_rows, keys)
 
 
-def _frictionless_type(arrow_type: Any) -> str:
+def _frictionless_type(arrow_type: pa.DataType) -> str:
     """The type of a column as Frictionless tables name it; for bytes they have no name."""
     return next((name for fits, name in FRICTIONLESS_TYPES if fits(arrow_type)), "any")
 
@@ -445,7 +454,7 @@ PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 def data_package(release: Release, files: Sequence[FileDescription]) -> str:
     """The text of datapackage.json. Sizes and hashes are in the manifest: validators of Data Packages cannot check those of Parquet files."""
     names = _resource_names([f.path for f in files])
-    package: dict[str, Any] = {
+    package = {
         "$schema": DATA_PACKAGE_PROFILE,
         "name": slug(title_of(release)) or "release",
         "title": title_of(release),
@@ -458,30 +467,30 @@ def data_package(release: Release, files: Sequence[FileDescription]) -> str:
     return json.dumps(package, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _publisher_fields(release: Release) -> dict[str, Any]:
+def _publisher_fields(release: Release) -> dict[str, object]:
     """What the publisher says, under the names that Data Packages have for it; the rest under ours."""
     about = release.about
     if about is None:
         return {}
     licence = licence_of(about.licence)
-    fields: dict[str, Any] = {"licenses": [licence]} if licence is not None else {}
+    fields: dict[str, object] = {"licenses": [licence]} if licence is not None else {}
     if about.publisher is not None:
         fields["contributors"] = [{"title": about.publisher, "roles": ["publisher"], "role": "publisher"}]
     stated = {key: value for key, value in about.json().items() if key != "title"}
     return fields | ({"about": stated} if stated else {})
 
 
-def _privacy_fields(release: Release) -> dict[str, Any]:
+def _privacy_fields(release: Release) -> dict[str, object]:
     """The promise in numbers; what a simulation states are no numbers."""
     claim = release.promise
     cost = claim.cost
     epsilon, delta = (float(cost.epsilon), float(cost.delta)) if claim.holds else (None, None)
-    rho = {"rho": float(cost.rho)} if claim.holds and cost.currency == "rho" else {}
+    rho: dict[str, object] = {"rho": float(cost.rho)} if claim.holds and cost.currency == "rho" else {}
     unit = unit_json(claim.unit)
-    return {"statement": str(claim), "unit": unit["words"], "epsilon": epsilon, "delta": delta} | rho
+    return {"statement": str(claim), "unit": unit["words"], "epsilon": epsilon, "delta": delta, **rho}
 
 
-def _resource_descriptor(file: FileDescription, name: str) -> dict[str, Any]:
+def _resource_descriptor(file: FileDescription, name: str) -> dict[str, object]:
     keys = {"primaryKey": list(file.keys)} if file.keys else {}
     return {
         "name": name,
@@ -494,13 +503,13 @@ def _resource_descriptor(file: FileDescription, name: str) -> dict[str, Any]:
     }
 
 
-def _field_descriptor(column: ColumnDescription, rows: int) -> dict[str, Any]:
+def _field_descriptor(column: ColumnDescription, rows: int) -> dict[str, object]:
     """Readers make floating-point numbers of whole ones where some are missing: the type says what can be relied on."""
     empty = rows > 0 and column.missing == rows
     type_ = "any" if empty else "number" if column.type == "integer" and column.missing else column.type
     sentences = [column.meaning, "Empty in this file." if empty else ""]
     description = " ".join(filter(None, sentences))
-    return {"name": column.name, "type": type_} | ({"description": description} if description else {})
+    return {"name": column.name, "type": type_, **({"description": description} if description else {})}
 
 
 def slug(text: str) -> str:
@@ -614,7 +623,7 @@ def _publisher_word(release: Release, name: str) -> str | None:
     return None if release.about is None else release.about.texts().get(name)
 
 
-def _registry_basics(release: Release, stated: Mapping[str, Any]) -> dict[str, Any]:
+def _registry_basics(release: Release, stated: Mapping[str, object]) -> dict[str, object]:
     publisher, region = _publisher_word(release, "publisher"), _publisher_word(release, "place")
     return {
         "name": title_of(release),
@@ -625,11 +634,12 @@ def _registry_basics(release: Release, stated: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _registry_variant(stated: Mapping[str, Any]) -> dict[str, Any]:
-    return {**stated, "variant_name": REGISTRY_VARIANTS.get(stated["variant_name"], stated["variant_name"])}
+def _registry_variant(stated: Mapping[str, object]) -> dict[str, object]:
+    name = str(stated["variant_name"])
+    return {**stated, "variant_name": REGISTRY_VARIANTS.get(name, name)}
 
 
-def _registry_model(release: Release, stated: Mapping[str, Any]) -> dict[str, Any]:
+def _registry_model(release: Release, stated: Mapping[str, object]) -> dict[str, object]:
     series = release.series
     if series is None:
         return dict(stated)
@@ -637,7 +647,7 @@ def _registry_model(release: Release, stated: Mapping[str, Any]) -> dict[str, An
     return {**stated, "release_type": "Many releases", "release_type_details": details}
 
 
-def _yaml_lines(value: Mapping[str, Any], indent: str = "", section: str = "") -> Iterator[str]:
+def _yaml_lines(value: Mapping[str, object], indent: str = "", section: str = "") -> Iterator[str]:
     """YAML of mappings, lists of mappings and plain values; what is open stands as comments at the end of its section."""
     for key, inner in value.items():
         if isinstance(inner, Mapping):
@@ -655,7 +665,7 @@ def _yaml_lines(value: Mapping[str, Any], indent: str = "", section: str = "") -
         yield f"{indent}# fill in {key}: {meaning}"
 
 
-def _yaml_scalar(value: str | float) -> str:
+def _yaml_scalar(value: object) -> str:
     """A value as JSON, which YAML reads too; of 1e-06 only with a point.
 
     >>> _yaml_scalar(1e-6), _yaml_scalar(0.5), _yaml_scalar("a: b")

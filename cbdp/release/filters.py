@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def conditions(universe: Universe, where: Where | None) -> tuple[Filter, ...]:
         return tuple(_condition_of_labels(universe, names, labels) for names, labels in where.items())
     if isinstance(where, str):
         return (_condition_of_text(universe, where),)
-    texts: Any = where
+    texts: object = where
     if isinstance(texts, bytes | bytearray) or not isinstance(texts, Iterable):
         raise InputError(
             f"where is {where!r}: write conditions like 'time<10:00' or 'origin=A,B', or give a mapping like {{'origin': ['A', 'B']}}"
@@ -53,22 +53,23 @@ def conditions(universe: Universe, where: Where | None) -> tuple[Filter, ...]:
     return tuple(_condition_of_text(universe, text) for text in texts)
 
 
-def attribute_of(universe: Universe, name: Any) -> Attribute:
+def attribute_of(universe: Universe, name: object) -> Attribute:
     if not isinstance(name, str) or name not in universe.attributes:
         cure = did_you_mean(str(name), list(universe.attributes))
         raise InputError(f"unknown attribute {name!r}: {cure}")
     return universe.attribute(name)
 
 
-def _condition_of_labels(universe: Universe, names: Any, labels: Any) -> Filter:
+def _condition_of_labels(universe: Universe, names: object, labels: object) -> Filter:
     """A label or several; of several attributes, combinations of labels."""
     several = isinstance(names, tuple)
-    attributes = [attribute_of(universe, name) for name in (names if several else (names,))]
+    listed_names: tuple[object, ...] = names if isinstance(names, tuple) else (names,)
+    attributes = [attribute_of(universe, name) for name in listed_names]
     if not several and labels in _labels(attributes[0]):  # one label, which may be text or a tuple itself
         labels = [labels]
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
-        labels = [labels]
-    rows = [tuple(row) if several and isinstance(row, Iterable) else (row,) for row in labels]
+    one = isinstance(labels, str) or not isinstance(labels, Iterable)
+    listed: Iterable[object] = [labels] if one else cast("Iterable[object]", labels)
+    rows = [tuple(row) if several and isinstance(row, Iterable) else (row,) for row in listed]
     return _label_filter(attributes, rows, [{v: v for v in a.labels} for a in attributes])
 
 
@@ -86,7 +87,7 @@ class _Labels:
         return isinstance(label, Hashable) and label in self._labels
 
 
-def _condition_of_text(universe: Universe, text: Any) -> Filter:
+def _condition_of_text(universe: Universe, text: object) -> Filter:
     match = CONDITION.match(text) if isinstance(text, str) else None
     if match is None:
         raise InputError(
@@ -111,7 +112,7 @@ def _condition_of_text(universe: Universe, text: Any) -> Filter:
 
 def _label_filter(
     attributes: Sequence[Attribute],
-    rows: Sequence[tuple[Any, ...]],
+    rows: Sequence[tuple[object, ...]],
     spoken: Sequence[Mapping[Any, Hashable]],
 ) -> Filter:
     shape = [len(a.labels) for a in attributes]
@@ -133,7 +134,7 @@ def _label_filter(
     return Filter(tuple(a.name for a in attributes), mask)
 
 
-def _unknown_label_text(label: Any, attribute: Attribute) -> str:
+def _unknown_label_text(label: object, attribute: Attribute) -> str:
     labels = [str(v) for v in attribute.labels]
     cure = did_you_mean(str(label), labels)
     if cure.startswith("there are") and len(labels) > 10:

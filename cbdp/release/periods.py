@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 from cbdp.features import Dimension, Universe
 from cbdp.release import about
@@ -60,7 +59,7 @@ def is_single_day(release: Release) -> bool:
     return period is None or (isinstance(period, Dates) and period.first == period.last)
 
 
-def calendar_order(labels: Sequence[Any]) -> list[int] | None:
+def calendar_order(labels: Sequence[Hashable]) -> list[int] | None:
     """The order of labels that are days or months, as a calendar has it; None where they are neither.
 
     Names may be short ("Mon"), in any case of letters, and a few may be of other days, such as holidays: these come last.
@@ -83,7 +82,7 @@ def calendar_order(labels: Sequence[Any]) -> list[int] | None:
     return None
 
 
-def _date(label: Any) -> bool:
+def _date(label: Hashable) -> bool:
     """Whether a label is a day of the calendar."""
     if isinstance(label, dt.date):
         return True

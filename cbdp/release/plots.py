@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from cbdp.release.views import (
 from cbdp_features.universe import Dimension
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from cbdp.release.release import Release
 
 
@@ -38,15 +41,17 @@ class Plots:
 
     release: Release = field(repr=False)
 
-    def day(self, by: str | None = None, ax: Any = None) -> Any:
+    def day(self, by: str | None = None, ax: Axes | None = None) -> Axes:
         """Trips in each period, with intervals; with `by`, say "mode", a line for each of its values."""
         return plot_day(self._published(), by, ax)
 
-    def flows(self, most: int = 15, level: str | None = None, ax: Any = None) -> Any:
+    def flows(self, most: int = 15, level: str | None = None, ax: Axes | None = None) -> Axes:
         """The largest flows with intervals, between zones or stops (`level`; zones where there are any)."""
         return plot_flows(self._published(), most, level, ax)
 
-    def map(self, most: int = 20, level: str | None = None, zoom: str | None = None, ax: Any = None) -> Any:
+    def map(
+        self, most: int = 20, level: str | None = None, zoom: str | None = None, ax: Axes | None = None
+    ) -> Axes:
         """The largest flows on a map, between zones or stops (`level`; zones where there are any); `zoom` shows one zone."""
         return plot_map(self._published(), most, level, zoom, ax)
 
@@ -75,16 +80,16 @@ def pyplot() -> Any:
     return plt
 
 
-def axes_for(ax: Any, size: tuple[float, float]) -> Any:
+def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes to draw on: those given, or new ones, which have a picture of their own."""
     if ax is not None:
         return ax
     _, new_axes = pyplot().subplots(figsize=size, layout="constrained")
     new_axes.set_gid(AXES_MARK)
-    return new_axes
+    return cast("Axes", new_axes)
 
 
-def clean_axes(ax: Any, grid: str) -> None:
+def clean_axes(ax: Axes, grid: Literal["x", "y"]) -> None:
     """No box around it, and lines to read the numbers of one axis off."""
     for side in ("top", "right", "left" if grid == "y" else "bottom"):
         ax.spines[side].set_visible(False)
@@ -94,7 +99,7 @@ def clean_axes(ax: Any, grid: str) -> None:
     ax.tick_params(colors=MUTED_COLOUR, length=0)
 
 
-def head_and_foot(ax: Any, published: Published, what: str, note: str) -> None:
+def head_and_foot(ax: Axes, published: Published, what: str, note: str) -> None:
     """The title on top with what is shown; at the foot how sure it is and how it is protected.
 
     On axes that somebody else has laid out, all of it hangs on the axes, and takes no room from others.
@@ -105,7 +110,7 @@ def head_and_foot(ax: Any, published: Published, what: str, note: str) -> None:
         bounding_text(release.promise.unit, counted_noun(release.features.universe)),
     )
     sentences = [note, f"{promise[0].upper()}{promise[1:]}.", f"{only[0].upper()}{only[1:]}." if only else ""]
-    whole = ax.figure
+    whole = cast("Figure", ax.figure)
     foot = "\n".join(
         textwrap.wrap(" ".join(filter(None, sentences)), int(FOOT_LETTERS_PER_INCH * whole.get_figwidth()))
     )
@@ -116,7 +121,12 @@ def head_and_foot(ax: Any, published: Published, what: str, note: str) -> None:
         ax.set_title(what, loc="left", color=MUTED_COLOUR, fontsize=10)
         return
     ax.set_title(f"{head}\n{what}", loc="left", color=TEXT_COLOUR, fontsize=10)
-    note_at = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top", "fontsize": 7.5}
+    note_at: dict[str, Any] = {
+        "xycoords": "axes fraction",
+        "textcoords": "offset points",
+        "va": "top",
+        "fontsize": 7.5,
+    }
     ax.annotate(foot, (0, 0), (0, -36), color=MUTED_COLOUR, **note_at).set_in_layout(False)
 
 
@@ -136,7 +146,7 @@ def interval_note(published: Published, drawn: bool, exact: bool, marks: str) ->
 SECONDS_PER_HOUR = 3600
 
 
-def plot_day(published: Published, by: str | None, ax: Any) -> Any:
+def plot_day(published: Published, by: str | None, ax: Axes | None) -> Axes:
     """Trips, or taps, in each period."""
     time = roles(published.dag).time
     if time is None:
@@ -177,7 +187,7 @@ def _bar_positions(dimension: Dimension) -> tuple[Floats, Floats]:
     return edges[:-1], np.diff(edges)
 
 
-def _plot_bars(published: Published, time: str, left: Floats, width: Floats, ax: Any) -> GroupedCounts:
+def _plot_bars(published: Published, time: str, left: Floats, width: Floats, ax: Axes) -> GroupedCounts:
     grouped = published.grouped(time)
     middle = left + width / 2
     ax.bar(middle, grouped.counts, width * 0.86, color=BAR_COLOUR)
@@ -188,7 +198,7 @@ def _plot_bars(published: Published, time: str, left: Floats, width: Floats, ax:
 
 
 def _plot_lines(
-    published: Published, by: str, time: str, left: Floats, width: Floats, ax: Any
+    published: Published, by: str, time: str, left: Floats, width: Floats, ax: Axes
 ) -> GroupedCounts:
     attributes = [n for n, a in published.dag.universe.attributes.items() if n != time]
     if by not in attributes:
@@ -213,7 +223,7 @@ def _plot_lines(
     return grouped
 
 
-def _time_ticks(ax: Any, dimension: Dimension, left: Floats, width: Floats) -> None:
+def _time_ticks(ax: Axes, dimension: Dimension, left: Floats, width: Floats) -> None:
     if dimension.edges is None:
         ax.set_xticks(
             left + 0.5, [str(v) for v in dimension.values], rotation=30 if len(left) > 6 else 0, ha="center"
@@ -312,7 +322,7 @@ def _place_names(published: Published, attribute: str, level: str) -> list[str]:
 MAX_NAME_LETTERS = 24  # letters of a place's name, which leave room for the bars
 
 
-def plot_flows(published: Published, most: int, level: str | None, ax: Any) -> Any:
+def plot_flows(published: Published, most: int, level: str | None, ax: Axes | None) -> Axes:
     """A bar for each flow, the largest on top."""
     largest = largest_flows(published, most, level)
     many = len(largest.flows)
@@ -366,7 +376,7 @@ SCALE_BAR_KM = (
 )  # lengths that the scale bar may have, in kilometres
 
 
-def plot_map(published: Published, most: int, level: str | None, zoom: str | None, ax: Any) -> Any:
+def plot_map(published: Published, most: int, level: str | None, zoom: str | None, ax: Axes | None) -> Axes:
     """Stops as dots, flows as arrows that bend to the right of their way."""
     parts = roles(published.dag)
     if published.places is None or parts.ends is None:
@@ -418,7 +428,7 @@ def _figure_size(view: Frame, start: tuple[float, float]) -> tuple[float, float]
     return 8.0, 8.0 * min(max(tall, 0.55), 1.2) + 1.4
 
 
-def _draw_ground(ax: Any, view: Frame, start: tuple[float, float]) -> None:
+def _draw_ground(ax: Axes, view: Frame, start: tuple[float, float]) -> None:
     """Equal units to all sides, no axes: north is on top."""
     lat, lon = np.array([view.south, view.north]), np.array([view.west, view.east])
     x, y = planar(lat, lon, start)
@@ -452,7 +462,7 @@ def _end_positions(
     return positions
 
 
-def _draw_arrows(ax: Any, flows: DrawnFlows, middles: dict[tuple[int, int], tuple[float, float]]) -> int:
+def _draw_arrows(ax: Axes, flows: DrawnFlows, middles: dict[tuple[int, int], tuple[float, float]]) -> int:
     """The flows whose ends have a place inside the frame; how many were drawn."""
     from matplotlib.patches import FancyArrowPatch
 
@@ -488,7 +498,7 @@ def _draw_arrows(ax: Any, flows: DrawnFlows, middles: dict[tuple[int, int], tupl
     return len(kept)
 
 
-def _draw_names(ax: Any, flows: DrawnFlows, inside: dict[tuple[int, int], tuple[float, float]]) -> None:
+def _draw_names(ax: Axes, flows: DrawnFlows, inside: dict[tuple[int, int], tuple[float, float]]) -> None:
     from matplotlib.patheffects import withStroke
 
     named = {f.names[0]: inside.get((0, f.start)) for f in flows.flows}
@@ -522,7 +532,7 @@ def _is_within_noise(flow: DrawnFlow) -> bool:
     return flow.low is not None and flow.low <= 0
 
 
-def _draw_scale_bar(ax: Any) -> None:
+def _draw_scale_bar(ax: Axes) -> None:
     """A bar of a round length, at the bottom on the left."""
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     long = next((k for k in SCALE_BAR_KM if k / KM_PER_DEGREE <= 0.3 * (right - left)), SCALE_BAR_KM[-1])

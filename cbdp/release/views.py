@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ class Published:
     intervals: Mapping[str, Interval] = field(default_factory=dict, repr=False)
     confidence: float = DEFAULT_CONFIDENCE
     places: Stops | None = None
-    manifest: Mapping[str, Any] | None = field(default=None, repr=False)
+    manifest: Mapping[str, object] | None = field(default=None, repr=False)
 
     @property
     def dag(self) -> FeatureDag:
@@ -141,7 +141,7 @@ class Published:
 
 
 def published_view(
-    release: Release, places: Stops | None = None, manifest: Mapping[str, Any] | None = None
+    release: Release, places: Stops | None = None, manifest: Mapping[str, object] | None = None
 ) -> Published:
     """The release with what it carries itself, where nothing else is given."""
     return Published(
