@@ -25,7 +25,7 @@ from benchmarks.harness.elsewhere import NOWHERE, elsewhere
 from benchmarks.harness.markdown import markdown
 from cbdp.features import FeatureDag
 from cbdp.mechanisms import ConstraintBased
-from cbdp.release.filters import conditions
+from cbdp.release.ask import conditions
 from cbdp.release.release import Release
 from cbdp_features.queries import Grouping
 

@@ -13,8 +13,8 @@ import pytest
 import cbdp
 from cbdp.estimation.posterior import Posterior
 from cbdp.mechanisms import Mechanism
+from cbdp.release.layout import universe_hash
 from cbdp.release.release import Release
-from cbdp.release.universe_files import universe_hash
 from cbdp_features.places import Stops
 
 HIDING = Posterior(revealed=12)  # as if the types were too many to reveal all

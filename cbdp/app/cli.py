@@ -290,8 +290,8 @@ def _place_in_series(path: str, plan: Plan) -> Iterator[str]:
     if plan.slot is None:
         return
     from cbdp.config import read
+    from cbdp.forecast.account import status_of
     from cbdp.forecast.calendar import last_ended_day
-    from cbdp.forecast.status import status_of
 
     config = read(path)  # the plan's is that of one release
     yield ""

@@ -67,8 +67,8 @@ from cbdp.privacy.accounting import DPCost, ZCDPCost, single_costs
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
 from cbdp.privacy.unit import Unit
 from cbdp.release import About, Release
+from cbdp.release.layout import universe_hash
 from cbdp.release.series import InSeries
-from cbdp.release.universe_files import universe_hash
 from cbdp.rounding.roundings import cost_per_wrong_type
 from cbdp_features.calendar import seconds_of_day
 from cbdp_features.places import Stops

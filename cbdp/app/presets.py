@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cbdp.config.presets import Columns, Preset, PresetColumns, apply_preset
+from cbdp.config.guessing import ColumnsByRole, Preset, PresetColumns, apply_preset
 from cbdp.config.vocabulary import OFF_WORDS, ON_WORDS
 from cbdp.counting.linking import DatedTimes, LinkedTaps
 from cbdp.parts import Parts, instance_of
@@ -46,7 +46,7 @@ GBFS = Preset(
 DATE_FORMAT = ("%Y%m%d",)
 
 
-def _dated(columns: Columns, formats: tuple[str, ...]) -> DatedTimes | None:
+def _dated(columns: ColumnsByRole, formats: tuple[str, ...]) -> DatedTimes | None:
     if "day" not in columns:
         return None
     kept = tuple(columns[role] for role in ("origin", "destination", "person"))
@@ -81,7 +81,7 @@ TIDES_OFF = ("exit", "transfer_exit")
 MISSING_VALUES = ("NA", "NaN")  # what the specification writes for a missing value, besides nothing
 
 
-def _tides_linked(columns: Columns, formats: tuple[str, ...]) -> LinkedTaps:
+def _tides_linked(columns: ColumnsByRole, formats: tuple[str, ...]) -> LinkedTaps:
     return LinkedTaps(
         columns["person"],
         columns["time"],
@@ -141,7 +141,7 @@ def spellings(words: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _taps_linked(columns: Columns, formats: tuple[str, ...]) -> LinkedTaps:
+def _taps_linked(columns: ColumnsByRole, formats: tuple[str, ...]) -> LinkedTaps:
     return LinkedTaps(
         columns["person"],
         columns["time"],

@@ -33,8 +33,8 @@ from cbdp.ledger import Charge, ChargeScope, Ledger
 from cbdp.parts import did_you_mean
 from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, RELEASE, Person, PrivateQuantile, Trip, Unit
 from cbdp.release.files import read_manifest
+from cbdp.release.layout import universe_hash
 from cbdp.release.series import RUNNING_TOTALS
-from cbdp.release.universe_files import universe_hash
 from cbdp_features.calendar import day_dimension
 
 UNUSED_ROLE_CURES = {  # where a role is stated and has no use

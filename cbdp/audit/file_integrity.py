@@ -34,9 +34,16 @@ from cbdp.audit.findings import (
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.release.files import write_parquet
-from cbdp.release.layout import NUMBER_COLUMNS, TRIPS_FILE, layout, manifest_of
+from cbdp.release.layout import (
+    NUMBER_COLUMNS,
+    TRIPS_FILE,
+    FileTables,
+    layout,
+    manifest_of,
+    read_types,
+)
 from cbdp.release.release import Release
-from cbdp.release.universe_files import FileTables, read_table, read_types
+from cbdp.untrusted import read_parquet
 
 MAGIC = b"PAR1"
 ZSTD, ZSTD_FRAME = 6, 0xFD2FB528
@@ -417,7 +424,7 @@ def check_columns(folder: Path, release: Release) -> Iterator[Finding]:
     sheets = layout(release).sheets
     for sheet in sheets:
         try:
-            table = read_table(folder / sheet.path)
+            table = read_parquet(folder / sheet.path)
         except InputError as wrong:
             findings.append(tampering_finding("tables", f"{sheet.path} cannot be read", str(wrong)))
             continue
@@ -532,7 +539,7 @@ def _changed_table(
     other = replace(release, index=index[some], value=counts[some].astype(np.int64))
     for name, feature in features.items():
         if name != SINGLETON:
-            stated = np.asarray(read_table(folder / feature["file"])["count"].to_numpy())
+            stated = np.asarray(read_parquet(folder / feature["file"])["count"].to_numpy())
             if not np.array_equal(stated, other.counts(name)):
                 return list(deviations), []
     seen = [

@@ -31,12 +31,12 @@ from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
 from cbdp.release.documents import DOCUMENT_NAMES, documents
 from cbdp.release.files import MANIFEST, check_links, fingerprint, read_release, stated_manifest
-from cbdp.release.layout import TRIPS_FILE, layout, manifest_of
+from cbdp.release.layout import TRIPS_FILE, layout, manifest_of, read_universe
 from cbdp.release.manifest import check_manifest, exactness_of, software, with_noise_names
 from cbdp.release.release import Release
 from cbdp.release.serialization import check_installed_parts
-from cbdp.release.universe_files import read_table, read_universe
 from cbdp.rounding.bounds import TOLERANCES
+from cbdp.untrusted import read_parquet
 from cbdp_features.tables import codes_of_column, column
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _read(folder: Path, manifest: Manifest) -> tuple[Release | None, list[Findin
     """The release, as far as its files can be read, and what the manifest says wrongly about the trips."""
     findings: list[Finding] = []
     try:
-        trips = read_table(folder / manifest["trips"]["file"])
+        trips = read_parquet(folder / manifest["trips"]["file"])
         total = int(pc.sum(trips["count"]).as_py() or 0)
         counted = {"file": TRIPS_FILE, "types": trips.num_rows, "total": total}
         for key in ("types", "total"):
@@ -192,7 +192,7 @@ def _read(folder: Path, manifest: Manifest) -> tuple[Release | None, list[Findin
         findings += _misplaced_rows(universe, trips, TRIPS_FILE)
         for feature in manifest["features"]:
             if feature["rows"] == "listed":
-                findings += _misplaced_rows(universe, read_table(folder / feature["file"]), feature["file"])
+                findings += _misplaced_rows(universe, read_parquet(folder / feature["file"]), feature["file"])
         return read_release(folder, cast("Manifest", {**manifest, "trips": counted})), findings
     except UNREADABLE_ERRORS as wrong:
         return None, findings or [_unreadable_finding(wrong)]

@@ -46,7 +46,7 @@ MAX_FIELD_CHARACTERS = 40  # characters of an entry's field; longer ones are cut
 
 
 def _ledger_lines(ledger: Ledger) -> Iterator[str]:
-    from cbdp.forecast.status import person_lines
+    from cbdp.forecast.account import person_lines
     from cbdp.ledger.windows import privacy_statement
 
     if ledger.cap.is_unlimited:

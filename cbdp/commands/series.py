@@ -18,8 +18,8 @@ from cbdp.progress import Say, silent
 
 if TYPE_CHECKING:
     from cbdp.config import Config
+    from cbdp.forecast.account import Status
     from cbdp.forecast.calendar import Slot
-    from cbdp.forecast.status import Status
     from cbdp.release import Release
 
 
@@ -42,8 +42,8 @@ until_option = option(
 def series_status(config: str, until: str | None) -> int:
     """Say what is made, due and spent, and what it costs one person."""
     from cbdp.config import read
+    from cbdp.forecast.account import status_of
     from cbdp.forecast.calendar import until_of
-    from cbdp.forecast.status import status_of
 
     settings = read(config)
     print("\n".join(status_of(settings, until_of(settings, until)).lines()))
@@ -57,8 +57,8 @@ def series_status(config: str, until: str | None) -> int:
 def series_page(out: str, config: str, until: str | None) -> int:
     """Write a page with every release of the series."""
     from cbdp.config import read
+    from cbdp.forecast.account import status_of
     from cbdp.forecast.calendar import until_of
-    from cbdp.forecast.status import status_of
 
     path = Path(out)
     check_new(path, internal=False)
@@ -144,8 +144,8 @@ def latest(status: Status) -> Iterator[tuple[Slot, Path]]:
 def compare_spans(config: str, until: str | None, first: str, second: str, **asked: Any) -> int:
     """Say how counts changed between two spans of days."""
     from cbdp.config import read
+    from cbdp.forecast.account import status_of
     from cbdp.forecast.calendar import until_of
-    from cbdp.forecast.status import status_of
 
     comparison = AskedComparison(**asked)
     settings = read(config)

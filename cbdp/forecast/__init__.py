@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from cbdp.forecast.alternatives import answer, answers
-from cbdp.forecast.check import Explanation, explain
+from cbdp.forecast.check import Explanation, explain, feature_tree, files_of_release
 from cbdp.forecast.errors import (
     ExpectedNoise,
     ExpectedTable,
+    answer,
+    answers,
     epsilon_for,
     errors_by_budget,
     expected_tables,
     noise_by_table,
 )
-from cbdp.forecast.sections import feature_tree, files_of_release
 
 __all__ = [
     "ExpectedNoise",

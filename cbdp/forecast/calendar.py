@@ -21,9 +21,9 @@ from cbdp.ledger import Charge, ChargeScope, Ledger, SeriesPart
 from cbdp.privacy.accounting import rho_for
 from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.earlier import with_renamed_values
+from cbdp.release.layout import universe_hash
 from cbdp.release.release import Release
 from cbdp.release.series import FINAL, PRELIMINARY, RUNNING_TOTALS, InSeries
-from cbdp.release.universe_files import universe_hash
 from cbdp_features.calendar import DAY_STARTS, dates_or_none, day_dimension, fixed_offset, seconds_of_day
 from cbdp_features.contribution import contribution_structure
 

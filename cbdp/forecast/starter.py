@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cbdp.config.guessing import ACTION_ROLE, STOP_ROLE, Guess, count_like, guess_stops
-from cbdp.config.presets import Preset
+from cbdp.config.guessing import ACTION_ROLE, STOP_ROLE, Guess, Preset, count_like, guess_stops
 from cbdp.config.sections import UNKNOWN_COLUMN, format_parts
 from cbdp.forecast.inputs import MAX_TYPES_WITH_STOP_TABLES
 

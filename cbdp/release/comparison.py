@@ -23,13 +23,11 @@ from cbdp.estimation.invariants import exact_answers
 from cbdp.estimation.quantiles import ErrorDistribution, error_distribution, sum_of_errors
 from cbdp.features import Dimension, Universe
 from cbdp.release.about import Dates
-from cbdp.release.ask import grouping_of, names_of
-from cbdp.release.filters import Where, conditions
-from cbdp.release.periods import dates_of, days_in, period_of
+from cbdp.release.ask import Where, conditions, grouping_of, names_of
+from cbdp.release.layout import universe_hash
 from cbdp.release.release import Release
-from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun
+from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun, dates_of, days_in, period_of
 from cbdp.release.summary import left_out
-from cbdp.release.universe_files import universe_hash
 from cbdp_features.queries import Filter, Grouping
 from cbdp_features.universe import Attribute
 

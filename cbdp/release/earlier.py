@@ -18,8 +18,8 @@ from cbdp.errors import InputError
 from cbdp.estimation.prior import PriorOfEarlierDays, prior_of_earlier_days
 from cbdp.features import SINGLETON, TOTAL, Dimension, Feature, FeatureDag, Universe
 from cbdp.release.files import MANIFEST, load
+from cbdp.release.layout import universe_hash
 from cbdp.release.release import Release
-from cbdp.release.universe_files import universe_hash
 
 if TYPE_CHECKING:
     from cbdp.release.manifest_model import EarlierRelease

@@ -28,7 +28,16 @@ from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
 from cbdp.release.about import about_from
 from cbdp.release.documents import DOCUMENT_NAMES, documents
-from cbdp.release.layout import NUMBER_COLUMNS, TRIPS_FILE, Layout, check_writable, manifest_of
+from cbdp.release.layout import (
+    NUMBER_COLUMNS,
+    ROWS_PER_GROUP,
+    TRIPS_FILE,
+    Layout,
+    check_writable,
+    manifest_of,
+    read_types,
+    read_universe,
+)
 from cbdp.release.layout import layout as laid_out
 from cbdp.release.manifest import (
     FORMAT,
@@ -51,10 +60,9 @@ from cbdp.release.serialization import (
     guarantee_from,
 )
 from cbdp.release.series import read_running_totals, series_from
-from cbdp.release.universe_files import ROWS_PER_GROUP, read_table, read_types, read_universe
 from cbdp.scratch import abandoned, locked_folder, partial_name, sweep
 from cbdp.text import shown_data
-from cbdp.untrusted import read_json
+from cbdp.untrusted import read_json, read_parquet
 from cbdp_features.places import Stops
 from cbdp_features.tables import labels_of
 from cbdp_solvers.solution import Solution
@@ -332,7 +340,7 @@ def read_release(place: Path, manifest: Manifest) -> Release:
     if manifest["levels"] is not None:
         chain = [f for f in manifest["levels"] if f["name"] not in (SINGLETON, TOTAL)]
         levels = FeatureDag(universe, [Feature(f["name"], by=f["by"]) for f in chain])
-    trips = read_table(place / manifest["trips"]["file"])
+    trips = read_parquet(place / manifest["trips"]["file"])
     reader = _Reader(place, dag, levels or dag)
     index, value = read_types(universe, trips, TRIPS_FILE), _numbers(trips["count"])
     if (len(index), int(value.sum())) != (manifest["trips"]["types"], manifest["trips"]["total"]):
@@ -412,7 +420,7 @@ class _Reader:
             listed = (
                 stated["rows"] == "listed"
             )  # else rows are in their order, and what they are called need not be read
-            rows = read_table(self.place / file, None if listed else NUMBER_COLUMNS)
+            rows = read_parquet(self.place / file, None if listed else NUMBER_COLUMNS)
             index = read_types(of.universe, rows, file) if listed else None
             if index is None and len(rows) != of.size(name):
                 raise InputError(f"{file!r} has {len(rows)} rows instead of {of.size(name)}")
@@ -458,7 +466,7 @@ def _read_measurement(place: Path, stated: MeasurementJson, reader: _Reader) -> 
         variance,
         elements if stated["elements"] == "listed" else None,
         exact_from(stated["epsilon"]),
-        None if stated["floors"] is None else _numbers(read_table(place / stated["floors"])["floor"]),
+        None if stated["floors"] is None else _numbers(read_parquet(place / stated["floors"])["floor"]),
         stated["law"] or "geometric",
         rho=exact_from(stated.get("rho")),
     )
@@ -482,7 +490,7 @@ def _read_prior(place: Path, manifest: Manifest, size: int) -> Floats | None:
     stated = manifest.get("prior")
     if stated is None:
         return None
-    weights = _numbers(read_table(place / stated["file"])["weight"]).astype(np.float64)
+    weights = _numbers(read_parquet(place / stated["file"])["weight"]).astype(np.float64)
     if len(weights) != size:
         raise InputError(f"{stated['file']!r} has {len(weights)} rows instead of {size}")
     return weights
@@ -491,7 +499,7 @@ def _read_prior(place: Path, manifest: Manifest, size: int) -> Floats | None:
 def _read_places(place: Path, stated: PlacesJson | None) -> Stops | None:
     if stated is None:
         return None
-    rows = read_table(place / stated["file"])
+    rows = read_parquet(place / stated["file"])
     zone = tuple(rows["zone"].to_pylist()) if stated["zones"] else None
     ids = tuple(labels_of(rows["id"], stated["ids"]))
     return Stops(ids, tuple(rows["name"].to_pylist()), _numbers(rows["lat"]), _numbers(rows["lon"]), zone)

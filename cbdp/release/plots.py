@@ -12,8 +12,7 @@ import numpy as np
 from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
-from cbdp.release.periods import calendar_order
-from cbdp.release.roles import clock_second, counted_noun, roles
+from cbdp.release.roles import calendar_order, clock_second, counted_noun, roles
 from cbdp.release.summary import bounding_text, guarantee_text, title_of, where_and_when
 from cbdp.release.views import (
     DEFAULT_CONFIDENCE,

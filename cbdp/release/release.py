@@ -23,8 +23,8 @@ from cbdp_features.places import Stops
 from cbdp_features.tables import Elements, LabelledCounts, LabelledTable, TypeLabels
 
 if TYPE_CHECKING:
+    from cbdp.release.ask import Where
     from cbdp.release.files import Saved
-    from cbdp.release.filters import Where
     from cbdp.release.manifest_model import FileJson, LedgerJson, Manifest
     from cbdp.release.plots import Plots
 

@@ -23,6 +23,7 @@ from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.privacy.unit import Sensitivity
 from cbdp.release.serialization import exact_from, exact_json
+from cbdp.untrusted import read_parquet
 
 if TYPE_CHECKING:
     from cbdp.release.manifest_model import RunningJson, RunningTableJson, SeriesJson
@@ -181,9 +182,7 @@ def read_running_totals(place: Path, stated: RunningJson | None) -> RunningPart 
 
 
 def _read_table(place: Path, stated: RunningTableJson) -> RunningTable:
-    from cbdp.release.universe_files import read_table
-
-    rows = read_table(place / stated["file"])
+    rows = read_parquet(place / stated["file"])
     law = NOISE_DISTRIBUTIONS.installed(stated["law"])(exact_from(stated["scale"]))
     sums = [_column(rows, f"sum {n}") for n in range(1, stated["sums"] + 1)]
     answers = np.array(sums, dtype=np.int64).reshape(stated["sums"], rows.num_rows)

@@ -7,7 +7,6 @@ from typing import Any
 from cbdp.numbers import amount_text
 from cbdp.privacy.accounting import PrivacyGuarantee, readable_epsilon
 from cbdp.privacy.unit import RELEASE, Person, Unit
-from cbdp.release.periods import period_of
 from cbdp.release.release import Release
 from cbdp.release.roles import (
     PLACE_NAMES,
@@ -18,6 +17,7 @@ from cbdp.release.roles import (
     counted_noun,
     enumerated,
     period_names,
+    period_of,
     roles,
 )
 from cbdp.release.views import Published

@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.features import SINGLETON
-from cbdp.release.periods import calendar_order, is_single_day
-from cbdp.release.roles import PLACE_NAMES, Roles, counted_noun, period_names, roles
+from cbdp.release.roles import (
+    PLACE_NAMES,
+    Roles,
+    calendar_order,
+    counted_noun,
+    is_single_day,
+    period_names,
+    roles,
+)
 from cbdp.release.views import MAX_INTERVALS, Frame, GroupedCounts, Published, map_frame, stop_totals
 from cbdp.report.reliability import reliability_of, supported
 from cbdp_features.places import Stops

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cbdp.numbers import confidence_text, percent
-from cbdp.release.periods import is_single_day
-from cbdp.release.roles import Roles, counted_noun
+from cbdp.release.roles import Roles, counted_noun, is_single_day
 from cbdp.release.views import Published
 from cbdp.report.charts import Chart
 from cbdp.report.reliability import attribute_words

@@ -10,7 +10,7 @@ import pytest
 from small_city import plan_of
 
 from cbdp import forecast
-from cbdp.forecast.alternatives import compare_noise
+from cbdp.forecast.errors import compare_noise
 from cbdp.privacy.accounting import epsilon_of, rho_for
 
 GAUSSIAN = ("epsilon = 1.0", 'rho = 0.5\nlaw = "gaussian"')

@@ -13,7 +13,7 @@ from small_city import plan_of
 
 import cbdp
 from cbdp.app import cli
-from cbdp.forecast.sections import files_of_release
+from cbdp.forecast.check import files_of_release
 
 
 @pytest.fixture(scope="module")

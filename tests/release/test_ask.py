@@ -17,8 +17,7 @@ from released import release_of
 import cbdp
 from cbdp.errors import InputError
 from cbdp.release import load
-from cbdp.release.ask import ask
-from cbdp.release.filters import conditions
+from cbdp.release.ask import ask, conditions
 from cbdp_features.queries import Grouping
 
 STOPS = cbdp.Dimension(["A", "B", "C", "D", "E", "F"], zone=["n", "n", "s", "s", "w", "w"])

@@ -13,7 +13,7 @@ from released import made_by, same_release
 
 import cbdp
 from cbdp.release.files import load
-from cbdp.release.universe_files import universe_hash
+from cbdp.release.layout import universe_hash
 from cbdp_features.places import Stops
 
 LABELS: dict[str, list[Any]] = {

@@ -295,7 +295,7 @@ def _ledger_request(planned: Plan) -> ledger_check.LedgerRequest:
 
 
 def _check_universe(planned: Plan, ours: OwnRelease) -> None:
-    from cbdp.release.universe_files import universe_hash
+    from cbdp.release.layout import universe_hash
 
     if ours.release is None:
         return

@@ -20,7 +20,7 @@ from cbdp.datasets.ann_arbor import geography as synthetic
 from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.release import Release, load
-from cbdp.release.periods import is_single_day, period_of
+from cbdp.release.roles import is_single_day, period_of
 from cbdp.transit import plugins
 from cbdp.transit.city import KM, KM_PER_UNIT, City, Driving
 from cbdp.transit.city_sources import (

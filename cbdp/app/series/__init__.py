@@ -31,8 +31,8 @@ from cbdp.counting.plausibility import (
     refuse_unusual,
 )
 from cbdp.errors import CbdpError, InputError
+from cbdp.forecast.account import Status, status_of
 from cbdp.forecast.calendar import Slot, charges_of, check_series, due_slots, pending, series_of, shape_of
-from cbdp.forecast.status import Status, status_of
 from cbdp.ledger import Ledger
 from cbdp.ledger.store import exclusive_lock
 from cbdp.mechanisms import ConstraintBased

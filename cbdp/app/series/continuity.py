@@ -28,6 +28,7 @@ from cbdp.counting.linking import Prepared
 from cbdp.counting.plan import ServiceDays
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
+from cbdp.forecast.account import status_of
 from cbdp.forecast.calendar import (
     Slot,
     charges_of,
@@ -40,7 +41,6 @@ from cbdp.forecast.calendar import (
     shape_of,
 )
 from cbdp.forecast.running import PlaceInSpan, charges_for, check_fits_caps, declared, place_of
-from cbdp.forecast.status import status_of
 from cbdp.ledger import Charge, FinishedCharge, Ledger
 from cbdp.mechanisms import ConstraintBased
 from cbdp.mechanisms.continual import History, release_in_series

@@ -28,8 +28,8 @@ from cbdp.counting.inspection import second_count
 from cbdp.counting.plan import ClockForm, ServiceDays, make_plan
 from cbdp.counting.recount import series_day_of
 from cbdp.errors import InputError
+from cbdp.forecast.account import status_of
 from cbdp.forecast.calendar import due_slots
-from cbdp.forecast.status import status_of
 from cbdp.ledger import Ledger
 
 FILES = CONFIG.replace("trips.parquet", "{period}.parquet")

@@ -11,8 +11,8 @@ from daily_city import CONFIG
 
 from cbdp.config import parse
 from cbdp.errors import InputError
+from cbdp.forecast.account import person_lines
 from cbdp.forecast.calendar import last_ended_day, until_of
-from cbdp.forecast.status import person_lines
 from cbdp.ledger import Amount, Caps, Charge, ChargeScope
 from cbdp.ledger.windows import privacy_statement
 
