@@ -234,87 +234,32 @@ TAP_PAIRS = tuple(
     )
 )  # fmt: skip
 # how a tap is written in a row, in small letters
-ON_WORDS = (
-    "on",
-    "in",
-    "enter",
-    "entry",
-    "entrance",
-    "board",
-    "boarding",
-    "start",
-    "begin",
-    "entrada",
-    "ingreso",
-    "subida",
-    "ascenso",
-    "abordaje",
-    "embarque",
-    "entree",
-    "entrée",
-    "montee",
-    "montée",
-    "einstieg",
-    "eintritt",
-    "entrata",
-    "ingresso",
-    "salita",
-    "masuk",
-    "naik",
+ON_WORDS = tuple(
+    "on in enter entry entrance board boarding start begin entrada ingreso subida ascenso abordaje embarque entree entrée montee montée einstieg eintritt entrata ingresso salita masuk naik".split()  # noqa: SIM905
 )
-OFF_WORDS = (
-    "off",
-    "out",
-    "exit",
-    "leave",
-    "alight",
-    "alighting",
-    "end",
-    "salida",
-    "bajada",
-    "descenso",
-    "desembarque",
-    "saida",
-    "saída",
-    "descida",
-    "sortie",
-    "descente",
-    "ausstieg",
-    "austritt",
-    "uscita",
-    "discesa",
-    "keluar",
-    "turun",
+OFF_WORDS = tuple(
+    "off out exit leave alight alighting end salida bajada descenso desembarque saida saída descida sortie descente ausstieg austritt uscita discesa keluar turun".split()  # noqa: SIM905
 )
 
-_PARTS = (
-    START
-    | END
-    | SPOT
-    | ZONE
-    | NAME
-    | LATITUDE
-    | LONGITUDE
-    | MOMENT
-    | HOUR
-    | DATE
-    | PERSON
-    | MAYBE_PERSON
-    | ID
-    | NEVER
-    | TAP
+_PARTS = frozenset().union(
+    START,
+    END,
+    SPOT,
+    ZONE,
+    NAME,
+    LATITUDE,
+    LONGITUDE,
+    MOMENT,
+    HOUR,
+    DATE,
+    PERSON,
+    MAYBE_PERSON,
+    ID,
+    NEVER,
+    TAP,
 ) - {"o", "d", "n", "at", "to", "do", "pu", "ts"}
-_KNOWN = (
-    _PARTS
-    | MANY
-    | SUMS
-    | TRIP
-    | NO_PERSON
-    | TAP_WITH_CARDS
-    | LEAVING
-    | ENTERING
-    | EPOCH
-    | {"weekday", "today"}
+_KNOWN = _PARTS.union(
+    MANY, SUMS, TRIP, NO_PERSON, TAP_WITH_CARDS, LEAVING, ENTERING, EPOCH, {"weekday", "today"}
 )
 
 
