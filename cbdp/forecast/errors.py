@@ -25,8 +25,8 @@ from cbdp.forecast.plan import (
 )
 from cbdp.numbers import percent_at_most
 from cbdp.parts import did_you_mean
-from cbdp.privacy.expected_error import DemandFacts, ErrorModel, error_model
 from cbdp.privacy.accounting import epsilon_of, readable_epsilon
+from cbdp.privacy.expected_error import DemandFacts, ErrorModel, error_model
 from cbdp.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from cbdp.privacy.numbers import Number, positive
 from cbdp.privacy.unit import RELEASE, Person, group_sensitivity
