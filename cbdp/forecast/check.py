@@ -46,8 +46,8 @@ from cbdp.forecast.errors import (
     unmeasured,
 )
 from cbdp.forecast.plan import PlannedRelease
-from cbdp.numbers import percent_at_most
 from cbdp.forecast.running import running_lines
+from cbdp.numbers import percent_at_most
 from cbdp.privacy.accounting import PrivacyGuarantee, epsilon_delta_curve, readable_epsilon
 from cbdp.privacy.unit import RELEASE, Person
 from cbdp.release.roles import counted_noun
