@@ -1,14 +1,3 @@
-  // Elements. Text is always set as text, so that no name can become markup.
-  const SVG = "http://www.w3.org/2000/svg";
-  const put = (element, attributes, children) => {
-    for (const [key, value] of Object.entries(attributes || {})) if (value !== null && value !== undefined) element.setAttribute(key, value);
-    for (const child of children) if (child !== null && child !== undefined) element.append(child);
-    return element;
-  };
-  const html = (name, attributes, ...children) => put(document.createElement(name), attributes, children);
-  const svg = (name, attributes, ...children) => put(document.createElementNS(SVG, name), attributes, children);
-  const words = (content, x, y, attributes) => svg("text", { x, y, ...attributes }, content);
-
   const tiles = (made) => {
     const trip = made.losses[0], month = made.losses[1], prior = PRIORS[state.prior];
     const judged = made.tables.filter((t) => t.use !== null), seen = judged.filter((t) => t.use.within <= 0.25).length;
@@ -75,14 +64,14 @@
     const x = (p) => left + p * (wide - left - 22), y = (p) => high - low - p * (high - low - top);
     const grid = [0, 0.25, 0.5, 0.75, 1].flatMap((p) => [
       svg("line", { class: "grid", x1: x(p), x2: x(p), y1: y(0), y2: y(1) }), svg("line", { class: "grid", x1: x(0), x2: x(1), y1: y(p), y2: y(p) }),
-      words(percent(p), x(p), high - low + 16, { "text-anchor": "middle", class: "muted" }), words(percent(p), left - 6, y(p) + 4, { "text-anchor": "end", class: "muted" })]);
+      text(percent(p), x(p), high - low + 16, { "text-anchor": "middle", class: "muted" }), text(percent(p), left - 6, y(p) + 4, { "text-anchor": "end", class: "muted" })]);
     const path = (epsilon) => `M${x(0)} ${y(0)} ` + Array.from({ length: 101 }, (_, n) => (n + 0.5) / 101).map((p) => `L${x(p).toFixed(1)} ${y(believes(p, epsilon)).toFixed(1)}`).join(" ");
     const drawn = made.losses.map((loss, n) => svg("path", { class: `curve s${n}`, d: path(loss.epsilon) }));
     const dots = made.losses.map((loss, n) => svg("circle", { class: `c${n}`, cx: x(prior), cy: y(believes(prior, loss.epsilon)), r: 5 }));
     at("curve").replaceChildren(
       svg("svg", { viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": "The most that somebody can believe afterwards, by what they believed before" },
         ...grid, svg("path", { class: "axis", d: `M${x(0)} ${y(0)}L${x(1)} ${y(1)}` }), ...drawn, ...dots,
-        words("believed before", x(0.5), high - 4, { "text-anchor": "middle", class: "muted" }), words("at most believed after", 0, 12, { class: "muted" })),
+        text("believed before", x(0.5), high - 4, { "text-anchor": "middle", class: "muted" }), text("at most believed after", 0, 12, { class: "muted" })),
       html("ul", { class: "legend" }, ...made.losses.map((loss, n) => html("li", {}, svg("svg", { width: 14, height: 12, "aria-hidden": "true" },
         svg("rect", { class: `c${n}`, width: 14, height: 12, rx: 2 })), WHO[loss.who].name)), html("li", {}, "thin line: nothing is learnt")));
   };
@@ -97,21 +86,21 @@
     data.units.forEach((unit, n) => {
       const inside = points.filter((point) => point.unit === n).sort((a, b) => a.epsilon - b.epsilon);
       if (!inside.length) return;
-      rows.push(words(`Protects ${unit}`, 0, y, { class: "strong" }));
+      rows.push(text(`Protects ${unit}`, 0, y, { class: "strong" }));
       y += 2;
       for (const point of inside) {
         y += 22;
-        rows.push(words(point.name, 0, y, { class: point.own ? "strong" : "muted" }));
+        rows.push(text(point.name, 0, y, { class: point.own ? "strong" : "muted" }));
         y += 15;
         const value = `ε ${upwards(point.epsilon)}`;
         rows.push(svg("line", { class: "grid", x1: scale(0.01), x2: scale(100), y1: y, y2: y }),
           svg("circle", { class: point.own ? "c1" : "c0", cx: scale(point.epsilon), cy: y, r: point.own ? 7 : 5 }),
-          words(value, scale(point.epsilon) + 12, y + 4, { class: point.own ? "strong halo" : "halo" }));
+          text(value, scale(point.epsilon) + 12, y + 4, { class: point.own ? "strong halo" : "halo" }));
       }
       y += 30;
     });
     const ticks = [0.01, 0.1, 1, 10, 100].flatMap((e) => [svg("line", { class: "axis", x1: scale(e), x2: scale(e), y1: y - 12, y2: y - 6 }),
-      words(String(e), scale(e), y + 8, { "text-anchor": "middle", class: "muted" })]);
+      text(String(e), scale(e), y + 8, { "text-anchor": "middle", class: "muted" })]);
     at("strip").replaceChildren(svg("svg", { viewBox: `0 0 ${wide} ${y + 16}`, width: wide, height: y + 16, role: "img", "aria-label": "ε of known publications and of these settings" }, ...rows, ...ticks));
   };
 

@@ -1,10 +1,11 @@
-  // The engine's formulas, as cbdp.privacy has them. A test compares what comes out with `cbdp check`, digit by digit.
+  // What depends on numbers that anybody may type (trips, shares by hand), as cbdp.privacy has it. All else is worked out by cbdp.forecast.page.
+  // A test compares what comes out with `cbdp check`, digit by digit.
 
   // Noise. A law has a rate (one over its scale) for what a table gets, a precision (one over its variance), and a margin.
   const TERMS = Array.from({ length: 81 }, (_, n) => n - 40);
   const LAWS = {
     geometric: {
-      rate: (amount, change) => amount / change.l1,
+      rate: (amount, [l1]) => amount / l1,
       precision: (rate) => Math.max(2 * Math.sinh(rate / 2) ** 2, 2.2250738585072014e-308),
       halfWidth: (scale, sure) => {
         const decay = Math.exp(-1 / scale);
@@ -15,7 +16,7 @@
       },
     },
     gaussian: {
-      rate: (amount, change) => Math.sqrt(2 * amount / change.l2),
+      rate: (amount, [, l2]) => Math.sqrt(2 * amount / l2),
       precision: (rate) => {
         if (rate <= 1 / 3) return rate ** 2;
         const weights = TERMS.map((z) => Math.exp(-0.5 * (rate * z) ** 2));
@@ -30,22 +31,6 @@
         return k;
       },
     },
-  };
-
-  // How much one unit can change a table's counts: all together, and the sum of their squares.
-  const changeOf = (unit, tells) => {
-    if (unit.kind === "trip") { const both = unit.neighbours === "replace" ? 2 : 1; return { l1: both, l2: both }; }
-    if (unit.apart === null) return { l1: unit.k, l2: unit.k ** 2 };
-    const most = Math.min(unit.k, tells.slots);
-    let left = most, squares = 0;
-    for (const [held, often] of tells.in_one) {
-      const full = Math.min(often, Math.floor(left / held));
-      squares += full * held ** 2;
-      left -= full * held;
-      if (full < often) { squares += Math.min(held, left) ** 2; left -= Math.min(held, left); }
-      if (left === 0) break;
-    }
-    return { l1: most, l2: squares };
   };
 
   // How large counts are, from about how many trips there are: the share of elements that hold any, and the squares of what those hold.
@@ -92,9 +77,8 @@
     for (let n = 0; n < 100 && halfOf(count) > data.good * count; n += 1) count = Math.ceil(halfOf(count) / data.good);
     return count;
   };
-  const expected = (variant, unit, amount, parts, trips, stated) => {
+  const expected = (variant, changes, amount, parts, trips, stated) => {
     const law = LAWS[data.law], leaf = variant.leaf;
-    const changes = variant.names.map((_, n) => changeOf(unit, variant.tells[n]));
     const rates = variant.names.map((name, n) => {
       const place = variant.measured.indexOf(name);
       return place < 0 ? 0 : law.rate(amount * parts[place], changes[n]);
@@ -125,7 +109,7 @@
     });
   };
 
-  // ρ stated as (ε, δ), and back (Canonne, Kamath and Steinke 2020, Corollary 13): every α gives a valid δ, and bisection finds the best.
+  // ρ stated as (ε, δ) (Canonne, Kamath and Steinke 2020, Corollary 13): every α gives a valid δ, and bisection finds the best.
   const logDelta = (rho, epsilon) => {
     const at = (u) => u * (1 + u) * rho - u * epsilon - Math.log(u) - (1 + u) * Math.log1p(1 / u);
     let low = Math.log(1e-15), high = Math.log(epsilon / (2 * rho) + 1 / Math.sqrt(2 * rho) + 1);
@@ -140,13 +124,6 @@
     let low = 0, high = rho + 2 * Math.sqrt(rho * -wanted) + 1e-12;
     for (let n = 0; n < 100; n += 1) { const middle = (low + high) / 2; if (logDelta(rho, middle) <= wanted) high = middle; else low = middle; }
     return high;
-  };
-  const rhoFor = (epsilon, delta) => {
-    const wanted = Math.log(delta);
-    let low = 0, high = epsilon;
-    while (logDelta(high, epsilon) <= wanted) { low = high; high *= 2; }
-    for (let n = 0; n < 100; n += 1) { const middle = (low + high) / 2; if (logDelta(middle, epsilon) <= wanted) low = middle; else high = middle; }
-    return low;
   };
 
   // Belief: odds grow by at most e^ε. Losses above ε are this rare where the noise is paid for in ρ (Bun and Steinke 2016).

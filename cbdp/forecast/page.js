@@ -2,6 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
+  /* report/elements.js */
   /* forecast/formulas.js */
   /* forecast/saying.js */
   /* forecast/drawing.js */
@@ -17,7 +18,7 @@
   const asConfigured = () => state.unit === data.unit.kind && (state.unit === "trip" || data.ks[state.k] === data.unit.k);
   const TOO_MUCH = data.levels[data.levels.length - 2].upto;
   const sign = data.currency === "rho" ? "ρ" : "ε";
-  const valueOf = (text) => { const [a, b] = text.split("/"); return b === undefined ? Number(a) : Number(a) / Number(b); };
+  const changesOf = (variant) => variant.changes[state.unit === "trip" ? 0 : 1 + state.k]; // by table: l1 and l2 squared
 
   // Whole thousandths that add up to 1000, each at least 1, in these proportions.
   const thousandths = (parts) => {
@@ -33,9 +34,9 @@
   };
 
   // The shares as parts, and whether the engine gives just these under the budget's name; else they are written as numbers.
-  const sharing = (variant, unit, amount) => {
+  const sharing = (variant, amount) => {
     if (state.hand !== null) return { parts: variant.measured.map((name) => state.hand[name] / 1000), named: false };
-    if (state.budget === "leaves") return { parts: forLeaves(variant, unit, amount), named: true };
+    if (state.budget === "leaves") return { parts: forLeaves(variant, amount), named: true };
     const still = asConfigured();
     if (state.budget === "uniform") return { parts: variant.parts.uniform, named: true };
     if (state.budget in variant.parts) return { parts: variant.parts[state.budget], named: still };
@@ -43,10 +44,10 @@
     const given = state.budget === "as given" && amountText() === data.own;
     return own || given ? { parts: variant.own, named: own } : { parts: thousandths(variant.own).map((p) => p / 1000), named: false };
   };
-  const forLeaves = (variant, unit, amount) => {
+  const forLeaves = (variant, amount) => {
     const tables = variant.measured.length - 1;
-    const change = changeOf(unit, variant.tells[variant.names.indexOf("total")]);
-    const enough = data.enough === null ? Infinity : data.law === "geometric" ? data.enough * change.l1 : data.enough ** 2 / 4 * change.l2;
+    const [l1, l2] = changesOf(variant)[variant.names.indexOf("total")];
+    const enough = data.enough === null ? Infinity : data.law === "geometric" ? data.enough * l1 : data.enough ** 2 / 4 * l2;
     const spared = Math.min(amount * data.spared, enough);
     if (tables === 0) return [1];
     return variant.measured.map((name) => (name === "singleton" ? amount - spared : spared / tables) / amount);
@@ -54,11 +55,9 @@
 
   const amountText = () => data.amounts[state.amount];
   const now = () => {
-    const stated = valueOf(amountText()), unit = unitNow(), variant = data.variants[state.period][state.zone];
-    const amount = data.law === "gaussian" && data.currency === "epsilon" ? rounded(rhoFor(stated, data.delta)) : stated;
-    const epsilon = data.law === "geometric" ? stated : epsilonOf(amount, data.delta);
-    const { parts, named } = sharing(variant, unit, amount);
-    const tables = expected(variant, unit, amount, parts, state.trips, data.filled);
+    const [stated, amount, epsilon] = data.costs[state.amount], unit = unitNow(), variant = data.variants[state.period][state.zone];
+    const { parts, named } = sharing(variant, amount);
+    const tables = expected(variant, changesOf(variant), amount, parts, state.trips, data.filled);
     return { stated, amount, epsilon, unit, variant, parts, named, tables, losses: lossesOf(variant, unit, amount, epsilon, parts, tables) };
   };
 
@@ -71,15 +70,15 @@
     const grown = { trip: 1, month: days * trips, family: 4 };
     if (data.law === "geometric") {
       if (unit.kind === "person") {
-        grown.trip = tables.reduce((sum, t) => sum + 2 * share(t) / t.change.l1, 0) / amount;
+        grown.trip = tables.reduce((sum, t) => sum + 2 * share(t) / t.change[0], 0) / amount;
         grown.month = periods;
       }
       return Object.entries(grown).map(([who, times]) => ({ who, epsilon: times * epsilon, rare: 0 }));
     }
     const squares = { trip: 1, month: pieces * (days * trips / pieces) ** 2, family: 16 };
     if (unit.kind === "person") {
-      squares.trip = tables.reduce((sum, t) => sum + 2 * share(t) / t.change.l2, 0) / amount;
-      squares.month = periods / each * variant.names.reduce((sum, name, n) => sum + share(tables[n]) * (variant.tells[n].periods ? each : each ** 2), 0) / amount;
+      squares.trip = tables.reduce((sum, t) => sum + 2 * share(t) / t.change[1], 0) / amount;
+      squares.month = periods / each * variant.names.reduce((sum, name, n) => sum + share(tables[n]) * (variant.periods[n] ? each : each ** 2), 0) / amount;
     }
     return Object.entries(squares).map(([who, times]) => {
       const rho = times * amount, found = epsilonOf(rho, data.delta);

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from fractions import Fraction
-from itertools import groupby
 from typing import Any
 
 from cbdp.config import Config, TimeGrid
@@ -17,9 +16,11 @@ from cbdp.features import SINGLETON
 from cbdp.forecast.errors import EXAMPLE_COUNT, LEVELS, number, reach, what_of
 from cbdp.forecast.plan import ModelledMechanism, PlannedRelease, Variant, is_modelled, seconds, zoning
 from cbdp.privacy import expected_error as model
+from cbdp.privacy.accounting import epsilon_of, rho_for
 from cbdp.privacy.budget import MAX_TABLE_EPSILON, LeavesBudget, allocate
 from cbdp.privacy.expected_error import UNMEASURED_PRECISION, design_strata
-from cbdp.privacy.unit import Person
+from cbdp.privacy.noise import DiscreteLaplace
+from cbdp.privacy.unit import Person, Sensitivity, Trip, Unit, sensitivity
 from cbdp.release.roles import counted_noun
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, USES
 from cbdp_features.contribution import contribution_structure
@@ -42,13 +43,15 @@ def page_facts(plan: PlannedRelease) -> dict[str, Any]:
     mechanism = _modelled(plan)
     every = list(plan.variants())
     currency = _currency(plan)
+    amounts, ks = _amounts(plan, currency), sorted({*MAX_TRIPS_CHOICES, getattr(plan.unit, "max_trips", 1)})
     return {
         "name": plan.dataset if plan.about is None else plan.about.title or plan.dataset,
         "config": plan.config.source.path.name,
         "law": mechanism.law,
         "currency": currency,
         "delta": float(mechanism.delta or 0),
-        "amounts": _amounts(plan, currency),
+        "amounts": [number(v) for v in amounts],
+        "costs": [_cost(mechanism, currency, v) for v in amounts],
         "own": number(getattr(plan.config.privacy, currency)),
         "levels": [asdict(level) | {"upto": min(level.upto, 1e9)} for level in LEVELS],
         "confidence": plan.confidence,
@@ -58,13 +61,13 @@ def page_facts(plan: PlannedRelease) -> dict[str, Any]:
         "filled": plan.config.data.expected_filled,
         "unknown": EXAMPLE_COUNT,
         "unit": _unit_facts(plan),
-        "ks": sorted({*MAX_TRIPS_CHOICES, getattr(plan.unit, "max_trips", 1)}),
+        "ks": ks,
         "budget": _budget_name(mechanism),
         "enough": float(MAX_TABLE_EPSILON) if mechanism.expects else None,
         "spared": float(LeavesBudget.spared),
         "public": list(plan.public),
         "tables": {name: what_of(_distinguishing(plan, f.by)) for name, f in plan.features.features.items()},
-        **_grid(plan, every),
+        **_grid(plan, every, _units(plan, ks)),
         "good": GOOD_RELATIVE_ERROR,
         "uses": [asdict(use) | {"within": min(use.within, 1e9)} for use in USES],
         "model": _model_constants(),
@@ -99,15 +102,30 @@ def _currency(plan: PlannedRelease) -> str:
     return "epsilon" if plan.config.privacy.rho is None else "rho"
 
 
-def _amounts(plan: PlannedRelease, currency: str) -> list[str]:
-    """What may be chosen, in order, as a configuration writes it; the configured one is among them."""
+def _amounts(plan: PlannedRelease, currency: str) -> list[Fraction]:
+    """What may be chosen, in order; the configured one is among them."""
     configured = getattr(plan.config.privacy, currency)
     steps = {Fraction(f"{step}e{power}") for power in AMOUNT_POWERS[currency] for step in AMOUNT_STEPS}
-    kept = sorted({*(v for v in steps if v <= MAX_AMOUNT[currency]), configured})
-    return [number(v) for v in kept]
+    return sorted({*(v for v in steps if v <= MAX_AMOUNT[currency]), configured})
 
 
-def _unit_facts(plan: PlannedRelease) -> dict[str, Any]:
+def _cost(mechanism: ModelledMechanism, currency: str, amount: Fraction) -> list[float]:
+    """An amount as it is stated, what is spent for it (ε, or ρ for Gaussian noise), and the ε that it gives."""
+    if mechanism.law == DiscreteLaplace.name:
+        return [float(amount)] * 3
+    spent = rho_for(amount, mechanism.delta) if currency == "epsilon" else amount
+    return [float(amount), float(spent), float(epsilon_of(spent, mechanism.delta))]
+
+
+def _units(plan: PlannedRelease, ks: Sequence[int]) -> list[Unit]:
+    """What may be protected: one trip, or a person with at most so many."""
+    unit = plan.unit
+    if isinstance(unit, Person):
+        return [Trip(), *(replace(unit, max_trips=k) for k in ks)]
+    return [unit, *(Person("person", k) for k in ks)]
+
+
+def _unit_facts(plan: PlannedRelease) -> dict[str, object]:
     unit = plan.unit
     if isinstance(unit, Person):
         return {"kind": "person", "column": unit.column, "k": unit.max_trips, "per": unit.per, "apart": unit.apart, "known": True}  # fmt: skip
@@ -122,7 +140,7 @@ def _budget_name(mechanism: ModelledMechanism) -> str:
     return mechanism.budget if isinstance(mechanism.budget, str) else "as given"
 
 
-def _grid(plan: PlannedRelease, every: Iterable[Variant]) -> dict[str, Any]:
+def _grid(plan: PlannedRelease, every: Iterable[Variant], units: Sequence[Unit]) -> dict[str, object]:
     """Periods and zones that can be chosen, each with the variants that exist."""
     by_choice = {(v.every, v.clusters): v for v in every}
     configured = getattr(plan.config.universe.time, "every", None)
@@ -135,16 +153,19 @@ def _grid(plan: PlannedRelease, every: Iterable[Variant]) -> dict[str, Any]:
         "zones": [z or many for z in zones],
         "zone": zones.index(None),
         "zoning": zoning(plan.config),
-        "variants": [[_variant_facts(by_choice.get((e, z))) for z in zones] for e in periods],
+        "variants": [[_variant_facts(by_choice.get((e, z)), units) for z in zones] for e in periods],
     }
 
 
-def _variant_facts(choice: Variant | None) -> dict[str, Any] | None:
+def _variant_facts(choice: Variant | None, units: Sequence[Unit]) -> dict[str, object] | None:
     """What the model of errors knows of the features, and how budgets share among them."""
     if choice is None:
         return None
     assert is_modelled(choice.mechanism)
-    strata, mechanism = design_strata(choice.features), choice.mechanism
+    strata, mechanism, person = design_strata(choice.features), choice.mechanism, units[-1]
+    structures = [
+        contribution_structure(choice.features, name, person.per, person.apart) for name in strata.names
+    ]
     answers = {a.feature: a.share / mechanism.amount for a in mechanism.answers()}
     return {
         "types": choice.features.universe.size,
@@ -158,9 +179,14 @@ def _variant_facts(choice: Variant | None) -> dict[str, Any] | None:
         "parts": {
             name: [float(p) for p in _parts(mechanism, name).values()] for name in PROPORTIONAL_BUDGETS
         },
-        "tells": [_contribution_facts(choice.features, name, mechanism.unit) for name in strata.names],
-        "alike": len({change for _, change in mechanism.changes()}) == 1,
+        "changes": [[_lengths(sensitivity(unit, tells)) for tells in structures] for unit in units],
+        "periods": [tells.periods for tells in structures],
     }
+
+
+def _lengths(change: Sensitivity) -> list[int]:
+    """How much one unit can change a table's counts: all together, and the sum of their squares."""
+    return [change.l1, change.l2_squared]
 
 
 def _parts(mechanism: ModelledMechanism, budget: str) -> Mapping[str, Fraction]:
@@ -168,15 +194,6 @@ def _parts(mechanism: ModelledMechanism, budget: str) -> Mapping[str, Fraction]:
         mechanism.features, mechanism.amount, budget, mechanism.queried, facts=mechanism.facts()
     )
     return {name: share / mechanism.amount for name, share in shares.items()}
-
-
-def _contribution_facts(features: Any, name: str, unit: Any) -> dict[str, Any] | None:
-    """Slots of a period and how many of them counts hold, as (slots, how often); None where trips are not kept apart."""
-    tells = contribution_structure(features, name, unit.per, unit.apart)
-    if tells.slots is None:
-        return {"periods": tells.periods}
-    runs = [[counts, len(list(group))] for counts, group in groupby(tells.in_one)]
-    return {"slots": tells.slots, "in_one": runs, "periods": tells.periods}
 
 
 def _model_constants() -> dict[str, float]:
@@ -192,7 +209,7 @@ def _model_constants() -> dict[str, float]:
     }  # fmt: skip
 
 
-def _account_facts(plan: PlannedRelease) -> dict[str, Any]:
+def _account_facts(plan: PlannedRelease) -> dict[str, object]:
     """What the ledger says; amounts of ε or ρ are public, as every manifest states them."""
     account = plan.account
     limited = not account.cap.is_unlimited
@@ -237,7 +254,7 @@ EDITABLE_SECTIONS = ("data", "universe", "privacy")
 DATABASE_LOGIN = re.compile(r"://[^\s\"'/]*@")  # of a database: it is not put on a page that may be passed on
 
 
-def template(config: Config) -> dict[str, Any] | None:
+def template(config: Config) -> dict[str, object] | None:
     """The lines of the file, where each key's lines begin and end, and the line after each section's head; None: it cannot be told."""
     text = config.source.path.read_text("utf-8")
     if DATABASE_LOGIN.search(text):
@@ -261,7 +278,7 @@ def _head(line: str, section: str) -> bool:
     return re.fullmatch(rf"\s*\[\s*{section}\s*\]\s*(#.*)?", line.rstrip("\r")) is not None
 
 
-def _span(lines: list[str], start: int, key: str, value: Any) -> list[int] | None:
+def _span(lines: list[str], start: int, key: str, value: object) -> list[int] | None:
     """The lines from this one on that say the key and nothing else."""
     for end in range(start + 1, len(lines) + 1):
         try:

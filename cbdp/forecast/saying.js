@@ -22,7 +22,6 @@
     const up = Math.ceil(value * 10 ** places - 1e-9) / 10 ** places;
     return places === 0 ? say(up) : up.toFixed(places);
   };
-  const upper = (words) => words[0].toUpperCase() + words.slice(1);
   // A sentence about trips, about what is counted: trips or taps.
   const spoken = (text) => text.replace(/\b([Tt])rip(s?)\b/g, (_, first, many) => (first === "T" ? upper : (word) => word)(many ? data.noun.many : data.noun.one));
   const tripsWord = (n) => `${say(n)} ${n === 1 ? data.noun.one : data.noun.many}`;

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cbdp.numbers import amount_text
 from cbdp.privacy.accounting import PrivacyGuarantee, readable_epsilon
 from cbdp.privacy.unit import RELEASE, Person, Unit
@@ -204,7 +202,7 @@ def _published_line(release: Release) -> list[str]:
 
 def _tables(release: Release) -> str:
     features = [release.features.features[name] for name in _published_line(release)]
-    columns: dict[str, list[Any]] = {
+    columns: dict[str, list[object]] = {
         "table": [f.name for f in features],
         "counts by": [enumerated(f.by) or "all trips together" for f in features],
         "counts": [release.features.size(f.name) for f in features],

@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Floats, Ints
 from cbdp.features import SINGLETON
 from cbdp.release.roles import (
     PLACE_NAMES,
@@ -28,6 +28,8 @@ from cbdp_features.places import Stops
 from cbdp_features.universe import Dimension
 
 Chart = dict[str, Any]
+StopRow = tuple[str, str, float | None, float | None, int]  # label, name, latitude, longitude, zone
+ZoneRow = tuple[str, float | None, float | None]  # name, and the middle of its stops
 StopPosition = tuple[str, float | None, float | None, int]  # name, latitude, longitude, zone
 # what one page can show and hold: the data of all charts stand in it
 MAX_MATRIX_LINES = 40  # rows and columns of a matrix
@@ -251,7 +253,7 @@ def flows_chart(published: Published, parts: Roles, time: str | None) -> Chart |
     shown = map_frame(stops.lat, stops.lon, stops.trips)
     zones = nodes.zones(shown)
     spots = [(name, lat, lon, zone) for _, name, lat, lon, zone in nodes.listed]
-    parts_of_map = {"stops": nodes.listed, "zones": zones, "hidden": nodes.hidden}
+    parts_of_map = {"stops": nodes.listed, "zones": [list(zone) for zone in zones], "hidden": nodes.hidden}
     return {
         **chart,
         **parts_of_map,
@@ -339,14 +341,16 @@ def types_chart(published: Published) -> Chart:
     return chart
 
 
-def _type_interval_ends(grouped: GroupedCounts, chosen: Any = ...) -> Chart:
+def _type_interval_ends(
+    grouped: GroupedCounts, chosen: int | tuple[slice, int] | EllipsisType = ...
+) -> Chart:
     chart: Chart = {"count": _ints(grouped.counts[chosen])}
     if grouped.low is not None and grouped.high is not None:
         chart |= {"low": _ints(grouped.low[chosen]), "high": _ints(grouped.high[chosen])}
     return chart
 
 
-def _ints(numbers: NDArray[Any]) -> list[int]:
+def _ints(numbers: Ints | Floats) -> list[int]:
     return [int(n) for n in np.asarray(numbers).reshape(-1)]
 
 
@@ -399,7 +403,7 @@ def _dot_zones(published: Published, place: str) -> tuple[list[str], list[int]]:
     return [str(label) for label in attribute.labels], attribute.codes.tolist()
 
 
-def _dot_interval_ends(grouped: GroupedCounts, chosen: Any) -> Chart:
+def _dot_interval_ends(grouped: GroupedCounts, chosen: Ints | tuple[Ints, int]) -> Chart:
     chart = {"count": grouped.counts[chosen].tolist()}
     if grouped.low is not None and grouped.high is not None:
         chart |= {"low": grouped.low[chosen].tolist(), "high": grouped.high[chosen].tolist()}
@@ -422,7 +426,7 @@ class Nodes:
         self._values = (first.values, second.values)
         self._zone: dict[Hashable, int] = {}
         self._zones: list[str] = []
-        self.listed: list[list[Any]] = []
+        self.listed: list[StopRow] = []
         self.hidden = 0
         self._find_zones(published, parts)
 
@@ -453,7 +457,7 @@ class Nodes:
         if value not in self._place:
             self._place[value] = len(self.listed)
             name, lat, lon = self._at(value)
-            self.listed.append([str(value), name, lat, lon, self._zone.get(value, -1)])
+            self.listed.append((str(value), name, lat, lon, self._zone.get(value, -1)))
         return self._place[value]
 
     def _at(self, value: Hashable) -> tuple[str, float | None, float | None]:
@@ -478,7 +482,7 @@ class Nodes:
                 self._node(stop)
         self.hidden = len(seen) - len(self._place)
 
-    def zones(self, shown: Frame | None) -> list[list[Any]]:
+    def zones(self, shown: Frame | None) -> list[ZoneRow]:
         """Each zone's name and the middle of its stops: of those that the map shows, if it shows any."""
         points: dict[int, list[tuple[float, float]]] = {}
         for stop, zone in self._zone.items():
@@ -486,13 +490,14 @@ class Nodes:
             if lat is not None and lon is not None:
                 points.setdefault(zone, []).append((lat, lon))
         middle = {z: _middle(np.array(stops), shown) for z, stops in points.items()}
-        return [[name, *middle.get(z, [None, None])] for z, name in enumerate(self._zones)]
+        return [(name, *middle.get(z, (None, None))) for z, name in enumerate(self._zones)]
 
 
-def _middle(points: NDArray[np.float64], shown: Frame | None) -> list[float]:
+def _middle(points: Floats, shown: Frame | None) -> tuple[float, float]:
     inside = np.zeros(len(points), dtype=bool) if shown is None else shown.holds(points[:, 0], points[:, 1])
     kept = points[inside] if inside.any() else points
-    return [round(float(c), 6) for c in kept.mean(axis=0)]
+    lat, lon = kept.mean(axis=0)
+    return round(float(lat), 6), round(float(lon), 6)
 
 
 def zone_labels(zones: Sequence[str], stops: Iterable[StopPosition]) -> list[str]:

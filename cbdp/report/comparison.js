@@ -2,6 +2,7 @@
 (() => {
   const at = (id) => document.getElementById(id);
   /* report/tip.js */
+  /* report/numbers.js */
   for (const mark of document.querySelectorAll("[data-tip]")) {
     const words = () => mark.dataset.tip;
     mark.addEventListener("pointermove", (e) => show(words(), e.clientX, e.clientY));
@@ -19,7 +20,7 @@
       row.hidden = (only.checked && row.dataset.out !== "1") || (wanted !== "" && ![...row.cells].some((cell) => cell.textContent.toLowerCase().includes(wanted)));
       if (!row.hidden) many += 1;
     }
-    said.textContent = `${many.toLocaleString("en-GB")} of ${rows.length.toLocaleString("en-GB")} rows`;
+    said.textContent = `${say(many)} of ${say(rows.length)} rows`;
   };
   find.addEventListener("input", filter);
   only.addEventListener("change", filter);

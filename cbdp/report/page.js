@@ -2,28 +2,17 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const SVG = "http://www.w3.org/2000/svg";
   const state = { period: 0, level: null, listed: null, many: 20, zoom: -1, dots: -1, sort: null, down: true, find: "" };
   const LINES = 40, CROWD = 300;
   const at = (id) => document.getElementById(id);
-  const whole = new Intl.NumberFormat("en-GB");
-  const say = (n) => whole.format(n);
+  /* report/numbers.js */
   const [ONE, MANY] = (data || {}).noun || ["trip", "trips"];
   const short = new Intl.NumberFormat("en-GB", { notation: "compact", maximumSignificantDigits: 3 });
-  const trips = (n) => `${say(n)} ${n === 1 ? ONE : MANY}`;
-  const upper = (words) => words[0].toUpperCase() + words.slice(1);
+  const trips = (n) => counted(n, ONE, MANY);
   const percent = (x) => (x > 0 && x < 0.0005 ? "< 0.1" : x >= 0.0995 || x === 0 ? Math.round(100 * x) : (100 * x).toFixed(1)) + " %";
   const sure = (data || {}).confidence + " %";
 
-  // Elements. Text is always set as text, so labels cannot become markup.
-  const put = (element, attributes, children) => {
-    for (const [key, value] of Object.entries(attributes || {})) if (value !== null && value !== undefined) element.setAttribute(key, value);
-    for (const child of children) if (child !== null && child !== undefined) element.append(child);
-    return element;
-  };
-  const html = (name, attributes, ...children) => put(document.createElement(name), attributes, children);
-  const svg = (name, attributes, ...children) => put(document.createElementNS(SVG, name), attributes, children);
-  const text = (content, x, y, attributes) => svg("text", { x, y, ...attributes }, content);
+  /* report/elements.js */
   const draw = (width, height, label, ...children) =>
     svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": label }, ...children);
   const letters = document.createElement("canvas").getContext("2d");

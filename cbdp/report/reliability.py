@@ -10,12 +10,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cbdp.arrays import Floats
+from cbdp.arrays import Bools, Floats, Ints
 from cbdp.estimation import ESTIMATORS
 from cbdp.estimation.invariants import exact_answers
 from cbdp.features import SINGLETON, FeatureDag
@@ -130,6 +128,8 @@ def reliability_of(published: Published, feature: str) -> Reliability:
         )  # fmt: skip
     scale = None if law is None else float(law.scale)
     noise = None if law is None else law.half_width(published.confidence)
+    half: Floats
+    low: Ints | Floats
     if interval is not None:
         half, low = (interval.high - interval.low) / 2, interval.low
     elif noise is not None:
@@ -153,13 +153,13 @@ def reliability_of(published: Published, feature: str) -> Reliability:
     )  # fmt: skip
 
 
-def _typical_half_width(half: NDArray[Any], low: NDArray[Any], some: NDArray[np.bool_]) -> float:
+def _typical_half_width(half: Ints | Floats, low: Ints | Floats, some: Bools) -> float:
     """Half of a typical interval: in the middle of those that zero does not cut, if there are any."""
     whole = some & (low > 0)
     return float(np.median(half[whole if whole.any() else some]))
 
 
-def _published_and_expected(published: Published, feature: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _published_and_expected(published: Published, feature: str) -> tuple[Ints | Floats, Ints | Floats]:
     """The published counts, and what is known of them; of trip types those that are named, where there may be too many to list."""
     release = published.release
     if feature == SINGLETON and feature not in published.intervals and feature not in release.tables:
@@ -168,7 +168,7 @@ def _published_and_expected(published: Published, feature: str) -> tuple[NDArray
     return counts, counts
 
 
-def _quotable_count(half: NDArray[Any], counts: NDArray[Any]) -> int | None:
+def _quotable_count(half: Ints | Floats, counts: Ints | Floats) -> int | None:
     """The number of trips from which on every count is good; between two published counts, where such an interval would be good."""
     good = half <= GOOD_RELATIVE_ERROR * counts
     if good.all():
@@ -182,14 +182,14 @@ def _quotable_count(half: NDArray[Any], counts: NDArray[Any]) -> int | None:
     return int(min(np.ceil(counts[least]), enough))
 
 
-def _expected_counts(release: Release) -> NDArray[Any]:
+def _expected_counts(release: Release) -> Ints | Floats:
     """The best figure for each listed trip type: its count or, where sparse rounding gathered trips on few types, its estimate."""
     if release.estimate is None or not concentrates_trips(release):
         return release.value
     index, value = release.estimate.trips()
     if not len(index):
         return np.zeros(len(release.index))
-    expected: NDArray[Any] = value[np.minimum(np.searchsorted(index, release.index), len(index) - 1)]
+    expected: Ints | Floats = value[np.minimum(np.searchsorted(index, release.index), len(index) - 1)]
     return expected
 
 

@@ -2,21 +2,14 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const SVG = "http://www.w3.org/2000/svg", TRAIL = 300, FRAME = 40;
+  const TRAIL = 300, FRAME = 40;
   const at = (id) => document.getElementById(id);
-  const whole = new Intl.NumberFormat("en-GB"), say = (n) => whole.format(n);
-  const many = (n, one, more) => `${say(n)} ${n === 1 ? one : more || one + "s"}`;
+  /* report/numbers.js */
+  const many = (n, one, more) => counted(n, one, more || one + "s");
   const clock = (s, fine) => [Math.floor(s / 3600), Math.floor(s / 60) % 60, ...(fine ? [Math.floor(s) % 60] : [])].map((n) => String(n).padStart(2, "0")).join(":");
   const hue = (zone) => zone % 8;
 
-  // Elements. Text is always set as text, so names cannot become markup.
-  const svg = (name, attributes, ...children) => {
-    const made = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes || {})) if (value !== null && value !== undefined) made.setAttribute(key, value);
-    for (const child of children) made.append(child);
-    return made;
-  };
-  const text = (content, x, y, attributes) => svg("text", { x, y, ...attributes }, content);
+  /* report/elements.js */
 
   // Hops are told by the seconds since the one before.
   const shuttles = data.shuttles.map(([number, zone, start, told]) => {
