@@ -24,6 +24,7 @@ import numpy as np
 import cbdp
 from benchmarks.harness.markdown import figure, markdown
 from benchmarks.harness.measure import measure
+from cbdp.privacy.unit import UnitLike
 
 STOPS = 2000
 DAYS = 31
@@ -127,7 +128,7 @@ def bare(columns: str) -> Callable[[Path], Callable[[], int]]:
     return prepared
 
 
-def counted(unit: object, zone: str | None = None) -> Callable[[Path], Callable[[], int]]:
+def counted(unit: UnitLike, zone: str | None = None) -> Callable[[Path], Callable[[], int]]:
     """Ours: no trip starts where it ends, hours of the day, and the clock of a zone."""
 
     def prepared(path: Path) -> Callable[[], int]:
@@ -165,7 +166,7 @@ def bare_csv(rows: str) -> Callable[[Path], Callable[[], int]]:
     return prepared
 
 
-def counted_csv(unit: object) -> Callable[[Path], Callable[[], int]]:
+def counted_csv(unit: UnitLike) -> Callable[[Path], Callable[[], int]]:
     """Ours, of the same rows, once the code is loaded."""
 
     def prepared(path: Path) -> Callable[[], int]:

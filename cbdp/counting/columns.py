@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cbdp.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Kinds of columns. Engines say what their columns are in Arrow's types.
 
@@ -36,7 +39,7 @@ class Schema:
     """
 
     label: str  # what messages call the trips
-    kinds: Mapping[str, Any]  # column → Arrow type
+    kinds: Mapping[str, pa.DataType]  # column → Arrow type
     typed: bool = True  # False: text that stands for anything, as in CSV
     notes: tuple[str, ...] = ()  # what the curator should know of the files
     unequal: Mapping[str, str] = field(
@@ -49,7 +52,7 @@ class Schema:
         return replace(kind, free=True) if kind.name == TEXT and not self.typed else kind
 
 
-def kind_of(arrow: Any) -> ColumnKind:
+def kind_of(arrow: pa.DataType) -> ColumnKind:
     """The kind of an Arrow type."""
     import pyarrow as pa
 
@@ -72,7 +75,7 @@ def kind_of(arrow: Any) -> ColumnKind:
     return ColumnKind(NULLS if is_a.is_null(arrow) else UNREADABLE)
 
 
-def plain_kind(arrow: Any) -> Any:
+def plain_kind(arrow: pa.DataType) -> pa.DataType:
     """An Arrow type without what makes no difference to us: dictionaries, extensions, and how text is stored."""
     import pyarrow as pa
 
@@ -81,7 +84,7 @@ def plain_kind(arrow: Any) -> Any:
     return pa.string() if is_text(arrow) else arrow
 
 
-def is_text(arrow: Any) -> bool:
+def is_text(arrow: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(
@@ -137,7 +140,7 @@ def check_person(schema: Schema, column: str) -> None:
     )
 
 
-def is_binary(arrow: Any) -> bool:
+def is_binary(arrow: pa.DataType) -> bool:
     import pyarrow as pa
 
     kinds = (
@@ -155,7 +158,7 @@ def is_binary(arrow: Any) -> bool:
 BATCH_ROWS = 1_000_000  # rows of a batch that is handed on
 
 
-def raw_column(array: Any) -> Any:
+def raw_column(array: pa.Array) -> pa.Array:
     """A column whose values are bytes, whole numbers, doubles or decimals."""
     import pyarrow as pa
 
@@ -172,7 +175,7 @@ def raw_column(array: Any) -> Any:
     return array
 
 
-def raw_type(arrow: Any) -> Any:
+def raw_type(arrow: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
     return (
@@ -182,7 +185,9 @@ def raw_type(arrow: Any) -> Any:
     )
 
 
-def raw_batches(batches: Iterator[Any], places: Sequence[int], schema: Any) -> Iterator[Any]:
+def raw_batches(
+    batches: Iterator[pa.RecordBatch], places: Sequence[int], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     """Batches of some columns, raw, named v0, v1, …"""
     import pyarrow as pa
 
@@ -190,36 +195,37 @@ def raw_batches(batches: Iterator[Any], places: Sequence[int], schema: Any) -> I
         yield pa.RecordBatch.from_arrays([raw_column(batch.column(p)) for p in places], schema=schema)
 
 
-def raw_schema(schema: Any, places: Sequence[int]) -> Any:
+def raw_schema(schema: pa.Schema, places: Sequence[int]) -> pa.Schema:
     import pyarrow as pa
 
     return pa.schema([(f"v{i}", raw_type(schema.field(p).type)) for i, p in enumerate(places)])
 
 
-def batch_reader(trips: Any, needed: Sequence[str] | None) -> Any:
+def batch_reader(trips: object, needed: Sequence[str] | None) -> pa.RecordBatchReader:
     """A reader of record batches of anything that hands out Arrow; of tables in Python only the `needed` columns."""
     import pyarrow as pa
 
+    table: Any = trips
     pandas = type(trips).__module__.partition(".")[0] == "pandas"
     if needed is not None and (isinstance(trips, Mapping) or pandas):
-        check_names(list(trips.keys()), needed)  # other columns may hold what no table can
-        trips = {c: trips[c] for c in needed} if isinstance(trips, Mapping) else trips[list(needed)]
+        check_names(list(table.keys()), needed)  # other columns may hold what no table can
+        table = {c: table[c] for c in needed} if isinstance(table, Mapping) else table[list(needed)]
     try:
-        if hasattr(trips, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(trips)
-        return pa.table(trips).to_reader(BATCH_ROWS)
+        if hasattr(table, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(table)
+        return pa.table(table).to_reader(BATCH_ROWS)
     except (pa.ArrowException, TypeError, ValueError, KeyError):
         raise InputError(
             f"trips of type {type(trips).__name__} cannot be read as a table: give columns of equal length, each of one type"
         ) from None
 
 
-def arrow_types(schema: Any) -> dict[str, Any]:
+def arrow_types(schema: pa.Schema) -> dict[str, pa.DataType]:
     check_distinct(schema.names)
     return {field.name: field.type for field in schema}
 
 
-def parquet_types(path: Path) -> dict[str, Any]:
+def parquet_types(path: Path) -> dict[str, pa.DataType]:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -235,7 +241,9 @@ def parquet_rows(paths: Sequence[Path]) -> int:
     return sum(int(parquet.read_metadata(path).num_rows) for path in paths)
 
 
-def parquet_batches(paths: Sequence[Path], columns: Sequence[str], schema: Any) -> Iterator[Any]:
+def parquet_batches(
+    paths: Sequence[Path], columns: Sequence[str], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     """Batches of Parquet files, raw."""
     from pyarrow import parquet
 

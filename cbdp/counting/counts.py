@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Floats, Ints
 from cbdp.counting.bounding import draw_key
 from cbdp.counting.clock import Clock
 from cbdp.counting.engines import CountFacts, engine_for
@@ -19,7 +18,7 @@ from cbdp.counting.plan import CountingPlan, ServiceDays, StructuralZeros, make_
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag, Universe
 from cbdp.privacy.entropy import Entropy, SystemEntropy
-from cbdp.privacy.unit import Person, Trip, Unit, unit_of
+from cbdp.privacy.unit import Person, Trip, Unit, UnitLike, unit_of
 from cbdp_features.universe import Block
 
 # Invariants: what must be true of every count before anything is spent on it, found by other code than the count. A violation means that one trip or one person could weigh more than the unit of privacy says, so that ε would be false. It stops the
@@ -182,11 +181,11 @@ class Counts:
 
 
 def count(
-    trips: Any,
+    trips: object,
     universe: Universe,
     *,
     columns: Mapping[str, str] | None = None,
-    unit: Any = "trip",
+    unit: UnitLike = "trip",
     entropy: Entropy | None = None,
     clock: Clock | None = None,
     days: ServiceDays | None = None,
@@ -260,7 +259,7 @@ def check_universe(counts: Counts, universe: Universe) -> None:
     )
 
 
-def _counts_of_array(array: NDArray[Any], universe: Universe, unit: Unit) -> Counts:
+def _counts_of_array(array: Ints | Floats, universe: Universe, unit: Unit) -> Counts:
     if isinstance(unit, Person):
         raise InputError("an array of counts names no persons: give the trips with their person column")
     if array.shape != (universe.size,):

@@ -21,10 +21,11 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,9 @@ from cbdp.arrays import Bytes, Ints
 from cbdp.compiling import kernel
 from cbdp.counting.clock import FIRST_DATE, LAST_DATE
 from cbdp.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CHUNK_BYTES = 2**23  # bytes of a file that are read at a time
 MAX_RECORD_BYTES = (
@@ -80,7 +84,7 @@ def csv_batches(
     tally: ReadTotals,
     limit: int = MAX_RECORD_BYTES,
     stamps: Sequence[int] = (),
-) -> Iterator[Any]:
+) -> Iterator[pa.RecordBatch]:
     """The fields at these places of every row, as Arrow batches of bytes named v0, v1, …; and what `plain_stamps` makes of some, named s0, s1, …"""
     output_of = np.full(fields, -1, dtype=np.int64)
     outputs = list(dict.fromkeys(places))
@@ -111,9 +115,8 @@ def csv_batches(
             rest = data[used:]
 
 
-def _open_file(path: Path) -> Any:
-    opened: Callable[..., Any] = gzip.open if path.name.lower().endswith(".gz") else open
-    return opened(path, "rb")
+def _open_file(path: Path) -> gzip.GzipFile | BufferedReader:
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
 
 
 def _batch_of(
@@ -125,7 +128,7 @@ def _batch_of(
     out: Bytes,
     tally: ReadTotals,
     limit: int,
-) -> tuple[int, bool, list[Any] | None]:
+) -> tuple[int, bool, list[pa.Array] | None]:
     """Bytes used, whether the last of them are within a line that is dropped, and a column of bytes for each output.
 
     `ends` and `out` are room to work in, whose first column of ends is zero.
@@ -144,14 +147,14 @@ def _batch_of(
     return used, bool(skipping), arrays or None
 
 
-def _named_batch(arrays: Sequence[Any], stamps: Sequence[Any]) -> Any:
+def _named_batch(arrays: Sequence[pa.Array], stamps: Sequence[pa.Array]) -> pa.RecordBatch:
     import pyarrow as pa
 
     names = [*(f"v{i}" for i in range(len(arrays))), *(f"s{i}" for i in range(len(stamps)))]
     return pa.RecordBatch.from_arrays([*arrays, *stamps], names=names)
 
 
-def plain_stamps(texts: Any) -> Any:
+def plain_stamps(texts: pa.Array) -> pa.Array:
     """Microseconds since 1970 of texts that are exactly "YYYY-MM-DD hh:mm:ss", or with T for the blank; null of all others, which may be stamps too.
 
     What is no null is what ISO_STAMP and ISO_LOCAL say of the same text.

@@ -111,7 +111,7 @@ QUIET_HOURS = 4  # consecutive hours of the night in which hardly anybody travel
 MIN_TRIPS_OF_CURVE = 500  # trips below which the quietest hours are chance
 
 
-def chart(values: Sequence[tuple[str, int]]) -> list[str]:
+def chart(values: Sequence[tuple[object, int]]) -> list[str]:
     """Bars, a line each; of many values, several share a line.
 
     >>> for line in chart([("07:00", 20), ("08:00", 40)]):
@@ -129,7 +129,7 @@ def chart(values: Sequence[tuple[str, int]]) -> list[str]:
     return aligned(rows, right=[1])
 
 
-def hours_of(dimension: Dimension, values: Sequence[tuple[str, int]]) -> list[float] | None:
+def hours_of(dimension: Dimension, values: Sequence[tuple[object, int]]) -> list[float] | None:
     """Trips in each hour of the day, if the periods cover all of it."""
     edges = dimension.edges
     if edges is None or edges[0] > 0 or edges[-1] < SECONDS_PER_DAY:

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
 from cbdp.errors import InputError
 from cbdp.scratch import SPILL_PREFIX, locked_folder, owned
@@ -58,7 +58,7 @@ class Files:
         return tuple(str(path) for path, was in pairs if not path.is_file() or file_identity(path) != was)
 
 
-def are_files(trips: Any) -> bool:
+def are_files(trips: object) -> TypeGuard[str | Path | Sequence[str | Path]]:
     """Whether trips are given as paths: one, or a list of them."""
     if isinstance(trips, str | Path):
         return "://" not in str(trips)

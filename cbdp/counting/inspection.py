@@ -6,9 +6,8 @@ Nothing here is protected: examples quote cells, and every number is exact. It i
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ from cbdp.counting.plan import (
 )
 from cbdp.counting.recount import Recount, can_recount, recount
 from cbdp.features import Universe
-from cbdp.privacy.unit import RELEASE, Person, Trip, Unit, unit_of
+from cbdp.privacy.unit import RELEASE, Person, Trip, Unit, UnitLike, unit_of
 from cbdp_features.calendar import WEEKDAYS
 
 MAX_EXAMPLES = 5  # values that are quoted for each reason
@@ -98,7 +97,7 @@ class Inspection:
     dropped: tuple[DroppedRows, ...]  # the commonest reason first
     first: dt.date | None  # of all rows whose day is known
     last: dt.date | None
-    by: Mapping[str, tuple[tuple[Any, int], ...]] = field(
+    by: Mapping[str, tuple[tuple[Hashable, int], ...]] = field(
         repr=False
     )  # dimension → its values in order, with their trips
     loads: PersonLoads | None = None
@@ -108,17 +107,17 @@ class Inspection:
         """The share of the rows that count; 1 where there are none."""
         return self.counted / self.read if self.read else 1.0
 
-    def busiest(self, dimension: str, most: int = 10) -> tuple[tuple[Any, int], ...]:
+    def busiest(self, dimension: str, most: int = 10) -> tuple[tuple[Hashable, int], ...]:
         """The values of a dimension with the most trips."""
         return tuple(sorted(self.by[dimension], key=lambda pair: -pair[1])[:most])
 
 
 def inspect(
-    trips: Any,
+    trips: object,
     universe: Universe,
     *,
     columns: Mapping[str, str] | None = None,
-    unit: Any = "trip",
+    unit: UnitLike = "trip",
     clock: Clock | None = None,
     examples: int = MAX_EXAMPLES,
 ) -> Inspection:
@@ -151,7 +150,9 @@ def inspect(
             days[0] if days else None,
             days[-1] if days else None,
             _trips_by_value(source, plan, universe),
-            None if plan.bound is None else _person_loads(unit, *source.loads(plan)),
+            None
+            if plan.bound is None or not isinstance(unit, Person)
+            else _person_loads(unit, *source.loads(plan)),
         )
 
 
@@ -167,7 +168,7 @@ class DatedRows:
         return sum(self.days.values())
 
 
-def rows_by_day(trips: Any, column: str, clock: Clock | None = None) -> DatedRows:
+def rows_by_day(trips: object, column: str, clock: Clock | None = None) -> DatedRows:
     """The rows of each day, as the clock reads a column, by one pass over it. Private.
 
     >>> import datetime as dt
@@ -231,7 +232,7 @@ COMPARABLE_KINDS = (TEXT, WHOLE, REAL, BOOLEAN, DATE, TIME, STAMP)
 MAX_COMPARED_COLUMNS = 200  # columns that are compared; rows that differ in further ones alone count as alike
 
 
-def duplicate_rows(trips: Any, rows: int) -> DuplicateRows:
+def duplicate_rows(trips: object, rows: int) -> DuplicateRows:
     """Which of about so many rows are alike in every column, by one pass over them. Private.
 
     >>> duplicate_rows({"stop": ["A", "A", "B"], "time": [1, 1, 2]}, 3).groups
@@ -274,7 +275,7 @@ def _dropped_rows(
 
 def _trips_by_value(
     source: Source, plan: CountingPlan, universe: Universe
-) -> dict[str, tuple[tuple[Any, int], ...]]:
+) -> dict[str, tuple[tuple[Hashable, int], ...]]:
     """Trips by each dimension's values."""
     index, value = ranked_counts(source.unbounded(plan), universe, plan)
     trips_by_value = {}
@@ -287,7 +288,7 @@ def _trips_by_value(
     return trips_by_value
 
 
-def _person_loads(unit: Any, trips: Ints, persons: Ints, all_trips: Ints) -> PersonLoads:
+def _person_loads(unit: Person, trips: Ints, persons: Ints, all_trips: Ints) -> PersonLoads:
     everyone, upto = int(persons.sum()), np.cumsum(persons)
     quantiles = {}
     for share in LOAD_QUANTILES if everyone else ():
@@ -304,7 +305,7 @@ def _person_loads(unit: Any, trips: Ints, persons: Ints, all_trips: Ints) -> Per
 # Without counting: the schema of trips, which is public; and the trips counted again on another path, which are not
 
 
-def schema_of(trips: Any, needed: Sequence[str] | None = None) -> Schema:
+def schema_of(trips: object, needed: Sequence[str] | None = None) -> Schema:
     """The columns of trips and their types: no row is read. Of several files, the `needed` columns must be alike in all.
 
     >>> list(schema_of({"stop": ["A"], "time": ["am"]}).kinds)
@@ -314,14 +315,14 @@ def schema_of(trips: Any, needed: Sequence[str] | None = None) -> Schema:
         return source.schema
 
 
-def rows_of(trips: Any) -> int:
+def rows_of(trips: object) -> int:
     """How many rows a file or a table of a database has, by its own books. Private."""
     with engine_for(trips).open(trips) as source:
         return source.rows()
 
 
 def second_count(
-    trips: Any,
+    trips: object,
     universe: Universe,
     *,
     columns: Mapping[str, str] | None = None,
@@ -344,7 +345,7 @@ def second_count(
 
 
 def trips_by_person(
-    trips: Any,
+    trips: object,
     universe: Universe,
     unit: Person,
     *,
@@ -377,7 +378,7 @@ def trips_by_person(
 
 
 def loads_of(
-    trips: Any,
+    trips: object,
     universe: Universe,
     unit: Person,
     *,
@@ -399,7 +400,7 @@ def loads_of(
 
 
 def _second_count(
-    trips: Any,
+    trips: object,
     universe: Universe,
     unit: Unit,
     columns: Mapping[str, str] | None,

@@ -23,7 +23,7 @@ import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,9 @@ from cbdp.privacy.unit import RELEASE, Unit
 from cbdp_features.calendar import dates_or_none, day_dimension
 
 if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
     from cbdp.counting.engines.duckdb import DuckDialect, Opened, Relation
 
 literal, identifier = DUCKDB_TEMPLATES.literal, DUCKDB_TEMPLATES.identifier
@@ -67,10 +70,10 @@ class Preparation(ABC):
         """The raw columns that are read."""
 
     @abstractmethod
-    def kinds(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+    def kinds(self, raw: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
         """Column → Arrow type of what comes out, by the raw columns' types."""
 
-    def tables(self, kinds: Sequence[ColumnKind]) -> dict[str, Any]:  # noqa: ARG002 - others need them
+    def tables(self, kinds: Sequence[ColumnKind]) -> dict[str, pa.Table]:  # noqa: ARG002 - others need them
         """Public tables that the query looks things up in: name → Arrow table."""
         return {}
 
@@ -132,7 +135,7 @@ class LinkedTaps(Preparation):
     def needs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.person, self.time, self.place, self.action)))
 
-    def tables(self, kinds: Sequence[ColumnKind]) -> dict[str, Any]:
+    def tables(self, kinds: Sequence[ColumnKind]) -> dict[str, pa.Table]:
         import pyarrow as pa
 
         if self.periods is None:
@@ -151,7 +154,7 @@ class LinkedTaps(Preparation):
         zones = {} if moved is None else {moved: zone_table(moved)}
         return CountingPlan((Field(self.time, kind),), (moment,), (), zones)
 
-    def kinds(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+    def kinds(self, raw: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
         ends = {"origin": raw[self.place], "destination": raw[self.place]}
         return {**ends, self.time: raw[self.time], self.person: raw[self.person]}
 
@@ -226,7 +229,7 @@ class DatedTimes(Preparation):
     def needs(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.day, self.time, *self.others)))
 
-    def kinds(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+    def kinds(self, raw: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
         import pyarrow as pa
 
         return {**{c: raw[c] for c in self.others}, "time": pa.string()}
@@ -256,13 +259,13 @@ class DatedTimes(Preparation):
 
 
 def within_periods(
-    trips: Any,
+    trips: object,
     universe: Universe,
     unit: Unit,
     columns: Mapping[str, str] | None,
     clock: Clock,
     days: ServiceDays | None = None,
-) -> Any:
+) -> object:
     """Trips as they are counted for a unit: where taps are linked, within the unit's periods and the days of the release. Proof: docs/proofs/linking.md."""
     if not isinstance(trips, Prepared) or not isinstance(trips.by, LinkedTaps):
         return trips
@@ -292,7 +295,7 @@ def _in_calendar(instant: str) -> str:
 # In DuckDB: the raw rows are read once, into a table that is then counted like any other.
 
 
-def open_prepared(engine: Any, raw: Opened, by: Preparation) -> Opened:
+def open_prepared(engine: duckdb.DuckDBPyConnection, raw: Opened, by: Preparation) -> Opened:
     """What a preparation makes of open trips. No row is read until the first of them is asked for."""
     from cbdp.counting.engines.duckdb import Opened
 
@@ -306,7 +309,7 @@ def open_prepared(engine: Any, raw: Opened, by: Preparation) -> Opened:
 class _PreparedTable:
     """The table of prepared trips, made when it is first asked for."""
 
-    engine: Any
+    engine: duckdb.DuckDBPyConnection
     raw: Opened
     by: Preparation
     filled: bool = False

@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,9 @@ from cbdp_features.calendar import (
     period_of,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 # trips: weights, and the sums of them, saturate here, so that no sum overflows; one trip still changes a count by one at most
 SATURATED_COUNT = 2**40
 
@@ -116,6 +119,7 @@ class ClockField:
     starts: int = 0  # the second at which a day begins: what is earlier belongs to the day before
 
 
+Key = bytes | int | float
 KeyKind = Literal["bytes", "whole", "dotted", "real", "truth", "second", "day"]
 
 
@@ -376,9 +380,11 @@ def _day_types(dimension: Dimension, clock: Clock) -> Ints | None:
     return codes
 
 
-def _unique_lookup(by: KeyKind, place: int, keys: dict[int, Any], labels: Sequence[Hashable]) -> list[Lookup]:
+def _unique_lookup(
+    by: KeyKind, place: int, keys: Mapping[int, Key], labels: Sequence[Hashable]
+) -> list[Lookup]:
     """A way whose keys are unique: one that means two labels would count a row twice."""
-    first: dict[Any, int] = {}
+    first: dict[Key, int] = {}
     for code, key in keys.items():
         if key in first:
             raise InputError(
@@ -390,16 +396,16 @@ def _unique_lookup(by: KeyKind, place: int, keys: dict[int, Any], labels: Sequen
         return []
     codes = np.fromiter(keys, np.int64)
     if by == "bytes":
-        return [Lookup(by, place, tuple(keys.values()), codes)]
+        return [Lookup(by, place, tuple(keys.values()), codes)]  # type: ignore[arg-type]
     kind = np.float64 if by == "real" else np.int64
     return [Lookup(by, place, np.fromiter(keys.values(), kind), codes)]  # type: ignore[arg-type]
 
 
-def _shown_key(by: KeyKind, key: Any) -> str:
-    return str(EPOCH_DATE + dt.timedelta(days=key)) if by == "day" else repr(key)
+def _shown_key(by: KeyKind, key: Key) -> str:
+    return str(EPOCH_DATE + dt.timedelta(days=int(key))) if by == "day" else repr(key)
 
 
-def column_refusal(column: str, kind: Any, dimension: Dimension) -> InputError:
+def column_refusal(column: str, kind: pa.DataType, dimension: Dimension) -> InputError:
     """What to say when a column cannot hold what a dimension lists."""
     expected = "text" if all(isinstance(v, str) for v in dimension.values) else "others"
     expected = "numbers" if all(isinstance(v, int | float) for v in dimension.values) else expected

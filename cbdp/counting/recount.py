@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -50,6 +50,9 @@ from cbdp_features.calendar import (
     period_of,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 # Values, one at a time
 
 
@@ -79,14 +82,14 @@ class RawSecond:
     number: int
 
 
-def value_coder(dimension: Dimension, clock: Clock, *, typed: bool) -> Callable[[Any], int | None]:
+def value_coder(dimension: Dimension, clock: Clock, *, typed: bool) -> Callable[[object], int | None]:
     """The code of a value, by the rules of docs/explanation/counting.md."""
     labels: dict[Hashable, int] = {v: c for c, v in enumerate(dimension.values)}
     numbers = all(isinstance(v, int | float) for v in labels)
     digits = all(isinstance(v, str) and re.fullmatch("0|-?[1-9][0-9]*", v) for v in labels)
     dates = {date_or_none(v): c for v, c in labels.items()}
 
-    def code(value: Any) -> int | None:
+    def code(value: object) -> int | None:
         if not isinstance(value, RawStamp | RawDay | RawSecond) and value in labels:
             return labels[value]
         if isinstance(value, str) and numbers and not typed:
@@ -106,7 +109,7 @@ def value_coder(dimension: Dimension, clock: Clock, *, typed: bool) -> Callable[
     return code
 
 
-def _written_number(text: str, labels: Mapping[Hashable, int]) -> Any:
+def _written_number(text: str, labels: Mapping[Hashable, int]) -> bool | int | float | None:
     if all(isinstance(v, bool) for v in labels):
         return (
             True if re.fullmatch(TRUE_PATTERN, text) else False if re.fullmatch(FALSE_PATTERN, text) else None
@@ -116,7 +119,7 @@ def _written_number(text: str, labels: Mapping[Hashable, int]) -> Any:
     return float(text) if re.fullmatch(REAL_PATTERN, text) else None
 
 
-def _whole_number(value: Any) -> int | None:
+def _whole_number(value: object) -> int | None:
     whole = _unbounded_whole(value)
     return whole if whole is not None and -(2**63) <= whole < 2**63 else None
 
@@ -133,7 +136,7 @@ def _unbounded_whole(value: Any) -> int | None:
     return whole
 
 
-def row_weight(value: Any) -> int | None:
+def row_weight(value: object) -> int | None:
     """The trips that a row stands for; beyond 64 bits, many."""
     whole = _unbounded_whole(value)
     return None if whole is None or whole < 0 else min(whole, SATURATED_COUNT)
@@ -159,7 +162,7 @@ def _canonical_number(text: str) -> str:
     return "-" * sign + (led.ljust(power, "0") if power >= len(led) else f".{led}e{power}")
 
 
-def person_number(value: Any, numbers: dict[bytes, int], spelling: Spelling = str) -> int | None:
+def person_number(value: object, numbers: dict[bytes, int], spelling: Spelling = str) -> int | None:
     """Persons are numbered as they come: by bytes, numbers by value, and NaN is nobody."""
     if isinstance(value, float):
         if math.isnan(value):
@@ -174,12 +177,12 @@ def person_number(value: Any, numbers: dict[bytes, int], spelling: Spelling = st
 # Times
 
 
-def day_of(value: Any, clock: Clock) -> dt.date | None:
+def day_of(value: object, clock: Clock) -> dt.date | None:
     """The service day that a value tells."""
     return None if isinstance(value, bytes) else _moment(value, clock, "day")[0]
 
 
-def series_day_of(value: Any, clock: Clock, *, timed: bool) -> dt.date | None:
+def series_day_of(value: object, clock: Clock, *, timed: bool) -> dt.date | None:
     """The same where releases of a series must agree on it: of dates and instants that could differ one kind alone, and no offset among texts that need none."""
     if isinstance(value, bytes | RawStamp | RawDay | RawSecond):
         return day_of(value, clock)
@@ -213,7 +216,7 @@ def _service_day(moment: DayAndSecond, clock: Clock) -> DayAndSecond:
     return day - dt.timedelta(days=1), second
 
 
-def _moment(value: Any, clock: Clock, need: str) -> DayAndSecond:
+def _moment(value: object, clock: Clock, need: str) -> DayAndSecond:
     if isinstance(value, RawStamp):
         return _service_day(_local_moment(value.micros, clock.timezone or value.zone), clock)
     if isinstance(value, RawDay):
@@ -255,7 +258,7 @@ def _readable_forms(clock: Clock, need: str) -> list[str | WrittenForm]:
     )
 
 
-def _read_form(value: Any, form: str | WrittenForm, clock: Clock) -> DayAndSecond | None:
+def _read_form(value: object, form: str | WrittenForm, clock: Clock) -> DayAndSecond | None:
     if isinstance(form, str):
         whole = _whole_number(value)
         return (
@@ -350,7 +353,7 @@ class Recount:
         return index[value > 0], np.minimum(value[value > 0], SATURATED_COUNT)
 
 
-def can_recount(trips: Any) -> bool:
+def can_recount(trips: object) -> bool:
     """Whether this path reads such trips: files, and tables in memory, but nothing that can be read only once, or lies on a cluster."""
     arrow = hasattr(trips, "__arrow_c_stream__") and not hasattr(trips, "read_next_batch")
     arrow = arrow and type(trips).__module__.partition(".")[0] != "pyspark"
@@ -358,7 +361,7 @@ def can_recount(trips: Any) -> bool:
 
 
 def recount(
-    trips: Any,
+    trips: object,
     universe: Universe,
     *,
     columns: Mapping[str, str] | None = None,
@@ -378,7 +381,7 @@ def recount(
     dimension_columns = [names.get(n, n) for n in universe.dimensions]
     typed = not (files.are_files(trips) and not files.are_parquet(files.find_files(trips)))
     read = [value_coder(d, clock or Clock(), typed=typed) for d in universe.dimensions.values()]
-    code_caches: list[dict[Any, int]] = [{} for _ in [*read, weights]]
+    code_caches: list[dict[object, int]] = [{} for _ in [*read, weights]]
     who: dict[bytes, int] = {}
     parts: list[list[Ints]] = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
     when = None if day is None else _period_coder(universe, names, day, per, clock or Clock(), typed=typed)
@@ -416,10 +419,10 @@ def recount(
     return Recount(types, trips_each, persons if person else None)
 
 
-def _day_coder(days: ServiceDays, clock: Clock, timed: bool) -> Callable[[Any], int | None]:
+def _day_coder(days: ServiceDays, clock: Clock, timed: bool) -> Callable[[object], int | None]:
     """0 for a value that tells one of these days, else nothing."""
 
-    def inside(value: Any) -> int | None:
+    def inside(value: object) -> int | None:
         day = series_day_of(value, clock, timed=timed)
         return 0 if day is not None and days.first <= day <= days.last else None
 
@@ -428,7 +431,7 @@ def _day_coder(days: ServiceDays, clock: Clock, timed: bool) -> Callable[[Any], 
 
 def _period_coder(
     universe: Universe, names: Mapping[str, str], column: str, per: str, clock: Clock, *, typed: bool
-) -> Callable[[Any], int | None]:
+) -> Callable[[object], int | None]:
     """The number of the period that a value of the day's column tells, with an offset that leaves none negative."""
     named = day_dimension(universe.dimensions)
     dates = None if named is None else dates_or_none(universe.dimensions[named])
@@ -441,13 +444,13 @@ def _period_coder(
 # Reading
 
 
-def _column_batches(trips: Any, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _column_batches(trips: object, columns: Sequence[str]) -> Iterator[dict[str, pa.ChunkedArray]]:
     """Columns by name: Arrow arrays, text of CSV as bytes."""
     import pyarrow as pa
     from pyarrow import parquet
 
     if not files.are_files(trips):
-        table = {c: trips[c] for c in columns} if isinstance(trips, Mapping) else trips
+        table: Any = {c: trips[c] for c in columns} if isinstance(trips, Mapping) else trips
         table = table[list(columns)] if hasattr(table, "iloc") else table
         stream = hasattr(table, "__arrow_c_stream__")
         for batch in pa.RecordBatchReader.from_stream(table) if stream else pa.table(table).to_batches():
@@ -467,7 +470,9 @@ def _column_batches(trips: Any, columns: Sequence[str]) -> Iterator[dict[str, An
             yield dict(zip(columns, batch.columns, strict=True))
 
 
-def _coded_column(column: Any, code: Callable[[Any], int | None], code_of_value: dict[Any, int]) -> Ints:
+def _coded_column(
+    column: pa.ChunkedArray, code: Callable[[object], int | None], code_of_value: dict[object, int]
+) -> Ints:
     """A whole number for every value, −1 for none; each distinct value is looked at once."""
     import pyarrow as pa
 
@@ -485,7 +490,7 @@ def _coded_column(column: Any, code: Callable[[Any], int | None], code_of_value:
     return codes
 
 
-def _python_values(values: Any) -> list[Any]:
+def _python_values(values: pa.Array) -> list[object]:
     """Python values: text as it is or, if it is none, as bytes; stamps as microseconds with their zone, so that none is out of range."""
     import pyarrow as pa
 

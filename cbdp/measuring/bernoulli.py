@@ -12,20 +12,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
 from cbdp.measuring.inverse_cdf import compiled_on_use, exp_minus
-from cbdp.privacy.entropy import Entropy
+from cbdp.privacy.entropy import Entropy, Words
 from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, PrivateQuantile, selection_exponents
 
 MAX_FLOAT_ERROR = 2.0**-20  # relative error that a float of exp(−x) may have
 
 
-def compare_words(x: Floats, words: NDArray[Any], full: float, out: NDArray[np.int8]) -> int:
+def compare_words(x: Floats, words: Words, full: float, out: NDArray[np.int8]) -> int:
     """Put 1 into out where U < exp(−x) for certain, 0 where not, −1 where it is too near to tell; return how many those are.
 
     Proof: docs/proofs/coins.md.

@@ -162,7 +162,7 @@ def _thresholded_answer(
     shares: dict[str, Fraction],
     laws: dict[str, NoiseDistribution],
     source: Entropy,
-) -> list[NoisyAnswer]:
+) -> list[Any]:
     cell = features.cells.partition.element_of(counts.universe.unrank_codes(counts.index))
     cell_counts = np.zeros(features.cells.size, dtype=np.int64)
     np.add.at(cell_counts, cell, counts.value)

@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
-from cbdp.privacy.entropy import Entropy
+from cbdp.privacy.entropy import Entropy, Words
 
 # Enclosures and thresholds
 
@@ -208,12 +208,15 @@ class Thresholds:
 # Tables and digits. `cbdp.measuring.samplers.laplace` says why draws are exact.
 
 
+R = TypeVar("R")
+
+
 @cache
-def compiled_on_use(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled_on_use(function: Callable[..., R]) -> Callable[..., R]:
     """The function, compiled by numba when it is first needed."""
     from numba import njit  # slow to import, and reading a release needs no noise
 
-    compiled: Callable[..., Any] = njit(cache=True, nogil=True)(function)
+    compiled: Callable[..., R] = njit(cache=True, nogil=True)(function)
     return compiled
 
 
@@ -224,7 +227,7 @@ GUIDE_BITS = 12  # leading bits of a word by which the guide is entered: a table
 
 
 def lookup_words(
-    words: NDArray[Any],
+    words: Words,
     prefixes: NDArray[np.uint64],
     guide: NDArray[np.int32],
     shift: np.uint64,

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 from cbdp.errors import BudgetError, InputError
 from cbdp.privacy.noise import PrivacyMeasure
@@ -343,7 +343,7 @@ def _currency(parts: Sequence[Composable]) -> PrivacyMeasure:
     return "rho" if any(p.currency == "rho" for p in parts) else "epsilon"
 
 
-def _nested_proof(parts: Sequence[Any]) -> str:
+def _nested_proof(parts: Sequence[Composable]) -> str:
     """The proof of the parts, when they are compositions of one kind."""
     proofs = list(dict.fromkeys(str(p) for p in parts if not isinstance(p, DPCost | ZCDPCost)))
     return "".join(f"{proof}; " for proof in proofs)

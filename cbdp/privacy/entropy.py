@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+Words = NDArray[np.unsignedinteger]  # uniform random words of 8, 16, 32 or 64 bits
 
 
 class Entropy(Protocol):
@@ -20,7 +22,7 @@ class Entropy(Protocol):
     @property
     def secure(self) -> bool: ...
 
-    def words(self, n: int, bits: int) -> NDArray[Any]:
+    def words(self, n: int, bits: int) -> Words:
         """Draw n independent unsigned words of 8, 16, 32 or 64 bits."""
         ...
 
@@ -35,7 +37,7 @@ class SystemEntropy:
 
     secure = True
 
-    def words(self, n: int, bits: int) -> NDArray[Any]:
+    def words(self, n: int, bits: int) -> Words:
         return np.frombuffer(os.urandom(n * bits // 8), dtype=f"u{bits // 8}")
 
 
@@ -52,5 +54,5 @@ class InsecureSeededEntropy:
     def __init__(self, seed: int) -> None:
         self._generator = np.random.Generator(np.random.PCG64(seed))
 
-    def words(self, n: int, bits: int) -> NDArray[Any]:
+    def words(self, n: int, bits: int) -> Words:
         return np.frombuffer(self._generator.bytes(n * bits // 8), dtype=f"u{bits // 8}")

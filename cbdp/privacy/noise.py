@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from cbdp.arrays import Floats
+from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.parts import Parts, subclass_of
 from cbdp.privacy.unit import Sensitivity
@@ -102,15 +102,15 @@ class NoiseDistribution(ABC):
         return value.reshape(shape), slope.reshape(shape)
 
     @abstractmethod
-    def log_pmf(self, z: Any) -> Floats:
+    def log_pmf(self, z: ArrayLike) -> Floats:
         """The logarithm of P(Z = z), or of the density."""
 
     @abstractmethod
-    def survival(self, t: Any) -> Floats:
+    def survival(self, t: ArrayLike) -> Floats:
         """P(Z > t)."""
 
     @abstractmethod
-    def log_cdf(self, t: Any) -> Floats:
+    def log_cdf(self, t: ArrayLike) -> Floats:
         """The logarithm of P(Z ≤ t)."""
 
     @abstractmethod
@@ -125,7 +125,7 @@ class NoiseDistribution(ABC):
     def log_moment(self, s: Floats) -> Floats:
         """The logarithm of E exp(s Z); infinite where it does not exist."""
 
-    def pmf(self, z: Any) -> Floats:
+    def pmf(self, z: ArrayLike) -> Floats:
         """P(Z = z)."""
         return np.exp(self.log_pmf(z))
 
@@ -165,7 +165,7 @@ class NoiseDistribution(ABC):
             low, high = (middle, high) if 2 * float(self.survival(middle)) > 1 - confidence else (low, middle)
         return low
 
-    def extreme(self, many: Any, spare: float) -> Any:
+    def extreme(self, many: ArrayLike, spare: float) -> Floats:
         """About what the largest of so many noises exceeds with probability exp(−spare)."""
         tail = np.exp(-spare) / np.asarray(many, dtype=float)
         high = np.full(tail.shape, 1e3 * math.sqrt(self.variance()) + 1)
@@ -186,7 +186,7 @@ class NoiseDistribution(ABC):
         target = np.asarray(excess, dtype=float)
         return np.where(target > mean[0], -target, np.interp(-target, -mean, at))
 
-    def falloff(self, at: Any) -> Floats:
+    def falloff(self, at: ArrayLike) -> Floats:
         """About how far below these heights e times as many noises lie above as above them."""
         return np.full(np.shape(at), self.size)
 
@@ -204,7 +204,7 @@ class NoiseDistribution(ABC):
             convolved[:, to] = rows @ mass[wide - 1 + to - np.arange(wide)[:, None]]
         return convolved
 
-    def _mass(self, at: NDArray[Any], step: int) -> Floats:
+    def _mass(self, at: Floats | Ints, step: int) -> Floats:
         """The probability of what is nearest to these points of a lattice; what lies between two is shared evenly."""
         if step == 1:
             return self.pmf(at)
@@ -295,21 +295,21 @@ class DiscreteLaplace(NoiseDistribution):
         precision: Floats = np.maximum(2.0 * np.sinh(rate / 2.0) ** 2, np.finfo(float).tiny)
         return precision, np.sinh(rate)
 
-    def log_pmf(self, z: Any) -> Floats:
+    def log_pmf(self, z: ArrayLike) -> Floats:
         distance = np.abs(np.asarray(z, dtype=float))
         return np.asarray(math.log(math.tanh(0.5 / self.size)) - distance / self.size)
 
-    def pmf(self, z: Any) -> Floats:
+    def pmf(self, z: ArrayLike) -> Floats:
         return np.asarray(
             math.tanh(0.5 / self.size) * np.exp(-np.abs(np.asarray(z, dtype=float)) / self.size)
         )
 
-    def survival(self, t: Any) -> Floats:
+    def survival(self, t: ArrayLike) -> Floats:
         at = np.asarray(t, dtype=float)
         outer = np.exp(-np.where(at < 0, -at, at + 1) / self.size) / (1 + self.decay)
         return np.where(at < 0, 1 - outer, outer)
 
-    def log_cdf(self, t: Any) -> Floats:
+    def log_cdf(self, t: ArrayLike) -> Floats:
         at = np.asarray(t, dtype=float)
         log_tail = -np.where(at < 0, -at, at + 1) / self.size - math.log1p(self.decay)
         return np.where(at < 0, log_tail, np.log1p(-np.exp(log_tail)))
@@ -333,7 +333,7 @@ class DiscreteLaplace(NoiseDistribution):
         guess = math.log(2 / (1 + self.decay) / (1 - confidence)) * self.size - 1
         return max(0, math.floor(guess) - 1)  # one below, so that rounding cannot skip the answer
 
-    def extreme(self, many: Any, spare: float) -> Any:
+    def extreme(self, many: ArrayLike, spare: float) -> Floats:
         return float(self.scale) * (np.log(many) + spare)
 
     def shift(self, excess: Floats) -> Floats:
@@ -372,19 +372,19 @@ class RoundedLaplace(NoiseDistribution):
         gap = -math.expm1(-rate)
         return math.exp(-rate / 2) * (1 + math.exp(-rate)) / gap**2
 
-    def log_pmf(self, z: Any) -> Floats:
+    def log_pmf(self, z: ArrayLike) -> Floats:
         rate, size = 1 / self.size, np.abs(np.asarray(z, dtype=float))
         outer = (
             math.log(math.sinh(rate / 2)) - size * rate if rate < 700 else -(size - 0.5) * rate - math.log(2)
         )
         return np.where(np.asarray(z) == 0, math.log(-math.expm1(-rate / 2)), outer)
 
-    def survival(self, t: Any) -> Floats:
+    def survival(self, t: ArrayLike) -> Floats:
         at = np.asarray(t, dtype=float)
         outer = 0.5 * np.exp(-(np.where(at < 0, -at - 1, at) + 0.5) / self.size)
         return np.where(at < 0, 1 - outer, outer)
 
-    def log_cdf(self, t: Any) -> Floats:
+    def log_cdf(self, t: ArrayLike) -> Floats:
         at = np.asarray(t, dtype=float)
         log_tail = -(np.where(at < 0, -at, at + 1) - 0.5) / self.size - math.log(2)
         return np.where(at < 0, log_tail, np.log1p(-np.exp(log_tail)))
@@ -412,7 +412,7 @@ class RoundedLaplace(NoiseDistribution):
     def _half_width_below(self, confidence: float) -> int:
         return max(0, math.ceil(-math.log1p(-confidence) * self.size - 0.5) - 1)
 
-    def extreme(self, many: Any, spare: float) -> Any:
+    def extreme(self, many: ArrayLike, spare: float) -> Floats:
         return float(self.scale) * (np.log(many) + spare)
 
 
@@ -431,15 +431,15 @@ class ContinuousLaplace(NoiseDistribution):
     def variance(self) -> float:
         return 2 * float(self.scale) ** 2
 
-    def log_pmf(self, z: Any) -> Floats:
+    def log_pmf(self, z: ArrayLike) -> Floats:
         return np.asarray(-np.abs(np.asarray(z, dtype=float)) / self.size - math.log(2 * self.size))
 
-    def survival(self, t: Any) -> Floats:
+    def survival(self, t: ArrayLike) -> Floats:
         at = np.asarray(t, dtype=float)
         outer = 0.5 * np.exp(-np.abs(at) / self.size)
         return np.asarray(np.where(at < 0, 1 - outer, outer))
 
-    def log_cdf(self, t: Any) -> Floats:
+    def log_cdf(self, t: ArrayLike) -> Floats:
         at = np.asarray(t, dtype=float)
         log_tail = -np.abs(at) / self.size - math.log(2)
         return np.asarray(np.where(at < 0, log_tail, np.log1p(-np.exp(log_tail))))
@@ -550,15 +550,15 @@ class DiscreteGaussian(NoiseDistribution):
             return 0.0
         return max(MIN_VARIANCE, _gaussian_variance(self.size))
 
-    def log_pmf(self, z: Any) -> Floats:
+    def log_pmf(self, z: ArrayLike) -> Floats:
         return np.asarray(-0.5 * (np.asarray(z, dtype=float) / self.size) ** 2 - _log_normalizer(self.size))
 
-    def survival(self, t: Any) -> Floats:
+    def survival(self, t: ArrayLike) -> Floats:
         at = np.floor(np.asarray(t, dtype=float))
         outer = np.exp(_log_tail(self.size, np.where(at < 0, -at, at + 1)))
         return np.asarray(np.where(at < 0, 1 - outer, outer))
 
-    def log_cdf(self, t: Any) -> Floats:
+    def log_cdf(self, t: ArrayLike) -> Floats:
         at = np.floor(np.asarray(t, dtype=float))
         outer = _log_tail(self.size, np.where(at < 0, -at, at + 1))
         return np.asarray(np.where(at < 0, outer, np.log1p(-np.exp(outer))))
@@ -610,7 +610,7 @@ class DiscreteGaussian(NoiseDistribution):
         standardized = np.interp(-level, -np.log(np.maximum(mean, np.finfo(float).tiny)), at)
         return np.asarray(self.size * np.where(target > mean[0], -target, standardized))
 
-    def falloff(self, at: Any) -> Floats:
+    def falloff(self, at: ArrayLike) -> Floats:
         """σ²/at, from where that is less than σ; never less than a tenth of it."""
         height = np.maximum(np.asarray(at, dtype=float) / self.size, 1.0)
         return np.asarray(self.size * np.maximum(1 / height, 0.1))

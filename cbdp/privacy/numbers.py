@@ -7,7 +7,6 @@ import numbers
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 from cbdp.errors import InputError
 
@@ -71,7 +70,7 @@ def probability(value: Number, what: str = "delta") -> Fraction:
     return number
 
 
-def exact_fraction(value: Any) -> Fraction:
+def exact_fraction(value: object) -> Fraction:
     """Convert a number to the fraction it is, to the last bit.
 
     >>> exact_fraction(0.1) == Fraction(1, 10), exact_fraction(0.25) == Fraction(1, 4)

@@ -37,17 +37,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Bools, Ints
 from cbdp.counting.columns import Schema
 from cbdp.counting.plan import CountingPlan, Field
 from cbdp.errors import InputError
 from cbdp.parts import Parts, instance_of
 from cbdp.text import remember_secrets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def statuses_of(rows: Ints, axes: int) -> Statuses:
     return Statuses(rows[:, :axes], zero, nobody, weightless, undated, rest[:, 4], rest[:, 5])
 
 
-def group_starts(who: Sequence[Any], last: Sequence[Any] | None) -> NDArray[np.bool_]:
+def group_starts(who: Sequence[pa.Array], last: Sequence[pa.Scalar] | None) -> Bools:
     """Where another person's trips begin, or those of another period: `who` are the columns, `last` their values in the row before."""
     import pyarrow.compute as pc
 
@@ -178,11 +181,11 @@ class Engine(ABC):
     about: ClassVar[str] = ""
 
     @abstractmethod
-    def opens(self, trips: Any) -> bool:
+    def opens(self, trips: object) -> bool:
         """Whether these trips are this engine's; by their type or their URL's scheme, without touching them."""
 
     @abstractmethod
-    def open(self, trips: Any, needed: Sequence[str] | None = None) -> AbstractContextManager[Source]:
+    def open(self, trips: object, needed: Sequence[str] | None = None) -> AbstractContextManager[Source]:
         """Open the trips for reading: the schema only. `needed` are the columns that will be read; None: not decided yet."""
 
 
@@ -199,7 +202,7 @@ ENGINES: Parts[Engine] = Parts(
 )
 
 
-def engine_for(trips: Any) -> Engine:
+def engine_for(trips: object) -> Engine:
     """The engine that opens these trips. DuckDB is asked first for what is nobody else's, and last for whatever hands out Arrow.
 
     >>> engine_for({"stop": ["A", "B"]}).name

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from cbdp.counting import bounding, clock
 from cbdp.counting import columns as arrow
@@ -71,7 +71,7 @@ class Opened:
     damaged: str = ""  # what to say when the rows cannot be read
 
 
-def open_trips(engine: Any, trips: Any, needed: Sequence[str] | None) -> Opened:
+def open_trips(engine: duckdb.DuckDBPyConnection, trips: object, needed: Sequence[str] | None) -> Opened:
     if isinstance(trips, Prepared):
         return open_prepared(engine, open_trips(engine, trips.trips, trips.by.needs), trips.by)
     if isinstance(trips, str) and "://" in trips:
@@ -87,11 +87,16 @@ def open_trips(engine: Any, trips: Any, needed: Sequence[str] | None) -> Opened:
     return open_stream(engine, reader.schema, lambda _: reader, "the trips")
 
 
-def open_stream(engine: Any, schema: Any, reader: Callable[[Sequence[str]], Any], label: str) -> Opened:
+def open_stream(
+    engine: duckdb.DuckDBPyConnection,
+    schema: pa.Schema,
+    reader: Callable[[Sequence[str]], pa.RecordBatchReader],
+    label: str,
+) -> Opened:
     """Record batches that can be read once, made by `reader` for the columns that it is asked for (or more)."""
     read = [0]
 
-    def counted(batches: Any) -> Iterator[Any]:
+    def counted(batches: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             read[0] += batch.num_rows
             yield batch
@@ -108,7 +113,11 @@ def open_stream(engine: Any, schema: Any, reader: Callable[[Sequence[str]], Any]
 
 
 def register_batches(
-    engine: Any, columns: Sequence[str], schema: Any, batches: Iterator[Any], stamped: Sequence[str] = ()
+    engine: duckdb.DuckDBPyConnection,
+    columns: Sequence[str],
+    schema: pa.Schema,
+    batches: Iterator[pa.RecordBatch],
+    stamped: Sequence[str] = (),
 ) -> Relation:
     """Batches of columns v0, v1, …, and of s0, s1, …: what the plain stamps of the `stamped` ones say."""
     import pyarrow as pa
@@ -122,12 +131,17 @@ def register_batches(
     )
 
 
-def _relation_types(engine: Any, relation: str) -> dict[str, str]:
+def _relation_types(engine: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
     return {row[0]: row[1] for row in engine.sql(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
 
 
 def native_relation(
-    engine: Any, text: str, columns: Sequence[str], *, collated: bool = False, default: bool = False
+    engine: duckdb.DuckDBPyConnection,
+    text: str,
+    columns: Sequence[str],
+    *,
+    collated: bool = False,
+    default: bool = False,
 ) -> Relation:
     """A relation of DuckDB's own; `collated` columns may have collations, and with `default` so may the connection."""
     types = _relation_types(engine, text)
@@ -142,7 +156,7 @@ def native_relation(
     return Relation(text, stored)
 
 
-def unequal_columns(engine: Any, text: str) -> dict[str, str]:
+def unequal_columns(engine: duckdb.DuckDBPyConnection, text: str) -> dict[str, str]:
     """Columns of types of which it is not known that equal values are written alike: in DuckDB a month is 30 days."""
     return {
         c: kept
@@ -154,7 +168,9 @@ def unequal_columns(engine: Any, text: str) -> dict[str, str]:
 # Files
 
 
-def _open_parquet(engine: Any, files: on_disk.Files, needed: Sequence[str] | None) -> Opened:
+def _open_parquet(
+    engine: duckdb.DuckDBPyConnection, files: on_disk.Files, needed: Sequence[str] | None
+) -> Opened:
     kinds = arrow.parquet_types(files.paths[0])
     if needed is not None:
         arrow.check_alike(files.paths, needed)
@@ -177,7 +193,9 @@ def _open_parquet(engine: Any, files: on_disk.Files, needed: Sequence[str] | Non
     )
 
 
-def _open_csv(engine: Any, files: on_disk.Files, needed: Sequence[str] | None) -> Opened:
+def _open_csv(
+    engine: duckdb.DuckDBPyConnection, files: on_disk.Files, needed: Sequence[str] | None
+) -> Opened:
     """CSV as bytes: types are ours to find, never guessed from private rows. The first line names the columns."""
     import pyarrow as pa
 
@@ -189,7 +207,7 @@ def _open_csv(engine: Any, files: on_disk.Files, needed: Sequence[str] | None) -
         check_names(names, needed or (), quoted=False, have=have)
     tally = csv_rows.ReadTotals()
 
-    def batches(columns: Sequence[str], stamped: Sequence[str]) -> Iterator[Any]:
+    def batches(columns: Sequence[str], stamped: Sequence[str]) -> Iterator[pa.RecordBatch]:
         tally.lines = tally.records = tally.rows = 0
         for path, (mark, names) in headers.items():
             places, stamps = ([names.index(c) for c in some] for some in (columns, stamped))
@@ -214,7 +232,7 @@ def _literal_path(path: Path) -> str:
 # Databases
 
 
-def _open_database(engine: Any, url: str) -> Opened:
+def _open_database(engine: duckdb.DuckDBPyConnection, url: str) -> Opened:
     """A table of a DuckDB file, attached for reading. `duckdb:///x.db` is /x.db, or x.db where there is no /x.db."""
     place, table = split_url(url)
     place = place.removeprefix("duckdb://")
@@ -301,10 +319,10 @@ class DuckDB(Engine):
     name: ClassVar[str] = "duckdb"
     about: ClassVar[str] = "in this process: Parquet, CSV, DuckDB databases, Arrow, pandas, polars, columns"
 
-    def opens(self, trips: Any) -> bool:
+    def opens(self, trips: object) -> bool:
         return self.owns(trips) or hasattr(trips, "__arrow_c_stream__")
 
-    def owns(self, trips: Any) -> bool:
+    def owns(self, trips: object) -> bool:
         """Whether no other engine needs to be asked: files, DuckDB's URLs, columns, and the usual tables in memory."""
         if isinstance(trips, str) and "://" in trips:
             return trips.startswith("duckdb://")
@@ -314,13 +332,13 @@ class DuckDB(Engine):
         return are_files(trips) or isinstance(trips, Mapping) or library in IN_MEMORY_LIBRARIES
 
     @contextmanager
-    def open(self, trips: Any, needed: Sequence[str] | None = None) -> Iterator[DuckSource]:
+    def open(self, trips: object, needed: Sequence[str] | None = None) -> Iterator[DuckSource]:
         with connection() as engine, readable_errors("the trips"):
             yield DuckSource(engine, open_trips(engine, trips, needed))
 
 
 @contextmanager
-def connection() -> Iterator[Any]:
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database in memory that spills to a private folder, reaches for nothing by itself, and lives in UTC."""
     import duckdb
 

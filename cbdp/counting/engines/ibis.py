@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,14 @@ from cbdp.counting.engines.sql_source import TemplateSource, ordered_query, reco
 from cbdp.counting.plan import CountingPlan
 from cbdp.errors import InputError
 
+if TYPE_CHECKING:
+    import duckdb
+    import ibis.expr.types as ir
+    import psycopg
+    import pyarrow as pa
+    from ibis.backends import BaseBackend
+    from ibis.expr.datatypes import DataType
+
 # DuckDB: counted in its database by the DuckDB engine, on a cursor of its own, whose temporary tables nobody else sees.
 # Columns may have collations, and so may the database as a whole (`default_collation`, which is not ours to set): persons are bytes here.
 
@@ -52,7 +60,7 @@ RESERVED_TABLE_NAMES = re.compile(
 
 
 @contextmanager
-def open_duckdb_table(backend: Any, table: Any, schema: Schema) -> Iterator[DuckSource]:
+def open_duckdb_table(backend: BaseBackend, table: ir.Table, schema: Schema) -> Iterator[DuckSource]:
     with readable_errors(schema.label):
         text = backend.compile(table)
         cursor = None if RESERVED_TABLE_NAMES.search(text) else _cursor(backend, text)
@@ -71,7 +79,7 @@ def open_duckdb_table(backend: Any, table: Any, schema: Schema) -> Iterator[Duck
             cursor.close()
 
 
-def _cursor(backend: Any, text: str) -> Any:
+def _cursor(backend: BaseBackend, text: str) -> duckdb.DuckDBPyConnection | None:
     """A second connection to the same database; None where the table is temporary, and only the first one sees it."""
     import duckdb
 
@@ -85,7 +93,7 @@ def _cursor(backend: Any, text: str) -> Any:
     return cursor
 
 
-def _unequal_columns(backend: Any, text: str) -> dict[str, str]:
+def _unequal_columns(backend: BaseBackend, text: str) -> dict[str, str]:
     import duckdb
 
     try:
@@ -94,7 +102,7 @@ def _unequal_columns(backend: Any, text: str) -> dict[str, str]:
         return {}
 
 
-def _open_in_place(cursor: Any, text: str, schema: Schema) -> Opened:
+def _open_in_place(cursor: duckdb.DuckDBPyConnection, text: str, schema: Schema) -> Opened:
     """The table, read by DuckDB where it is."""
     source = f"({text})"
 
@@ -107,7 +115,7 @@ def _open_in_place(cursor: Any, text: str, schema: Schema) -> Opened:
     return Opened(replace(schema, unequal=duckdb_open.unequal_columns(cursor, source)), relation, None, rows)
 
 
-def _duckdb_batches(table: Any, columns: Sequence[str]) -> Any:
+def _duckdb_batches(table: ir.Table, columns: Sequence[str]) -> pa.RecordBatchReader:
     """A table's rows by the connection that has it. Ibis 12 cannot stream from DuckDB 2, so the relation itself is taken."""
     import duckdb
 
@@ -125,11 +133,11 @@ def _duckdb_batches(table: Any, columns: Sequence[str]) -> Any:
 
 FETCHED_ROWS = 100_000  # rows of a batch that is fetched
 
-BatchSource = Callable[[Sequence[str]], Iterator[Any]]
+BatchSource = Callable[[Sequence[str]], Iterator["pa.RecordBatch"]]
 
 
 @contextmanager
-def open_fetched(backend: Any, table: Any, schema: Schema) -> Iterator[DuckSource]:
+def open_fetched(backend: BaseBackend, table: ir.Table, schema: Schema) -> Iterator[DuckSource]:
     import pyarrow as pa
 
     note = f"{backend.name} counts nothing itself: the rows of {schema.label} are fetched, and counted in this process"
@@ -142,7 +150,7 @@ def open_fetched(backend: Any, table: Any, schema: Schema) -> Iterator[DuckSourc
         yield DuckSource(engine, _lay_batches(engine, schema, batches))
 
 
-def _lay_batches(engine: Any, schema: Schema, batches: BatchSource) -> Opened:
+def _lay_batches(engine: duckdb.DuckDBPyConnection, schema: Schema, batches: BatchSource) -> Opened:
     """Rows that are laid into DuckDB one batch after another by this thread: connections to databases belong to one."""
     read = [0]
 
@@ -162,7 +170,7 @@ def _lay_batches(engine: Any, schema: Schema, batches: BatchSource) -> Opened:
     return Opened(schema, native, None, lambda: read[0])
 
 
-def _plain_batches(table: Any, columns: Sequence[str]) -> Iterator[Any]:
+def _plain_batches(table: ir.Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Batches as the engine hands them out, raw; the first one may be empty, and says what the columns are."""
     import pyarrow as pa
 
@@ -173,7 +181,9 @@ def _plain_batches(table: Any, columns: Sequence[str]) -> Iterator[Any]:
     yield from arrow.raw_batches(iter(reader), places, schema)
 
 
-def _sqlite_batches(backend: Any, table: Any, columns: Sequence[str]) -> Iterator[Any]:
+def _sqlite_batches(
+    backend: BaseBackend, table: ir.Table, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     """Every value of SQLite as the bytes of its text, from which a number can be read again (a cast keeps 15 digits); the first batch is empty."""
     import pyarrow as pa
 
@@ -226,7 +236,7 @@ COPY_TYPES = {"int64": ("BIGINT", ">i8"), "double": ("DOUBLE PRECISION", ">f8"),
 
 
 @contextmanager
-def open_postgres(backend: Any, text: str, schema: Schema) -> Iterator[PostgresSource]:
+def open_postgres(backend: BaseBackend, text: str, schema: Schema) -> Iterator[PostgresSource]:
     """A query's rows (`text`), read by the connection that Ibis has."""
     connection = backend.con
     with _snapshot(connection):
@@ -235,7 +245,7 @@ def open_postgres(backend: Any, text: str, schema: Schema) -> Iterator[PostgresS
 
 
 @contextmanager
-def _snapshot(connection: Any) -> Iterator[None]:
+def _snapshot(connection: psycopg.Connection) -> Iterator[None]:
     """A transaction that sees the data as they are now, and is rolled back; inside another one, as that one sees them."""
     from psycopg import IsolationLevel
     from psycopg.pq import TransactionStatus
@@ -256,7 +266,7 @@ def _snapshot(connection: Any) -> Iterator[None]:
             connection.isolation_level = before
 
 
-def _resolved_schema(connection: Any, text: str, schema: Schema) -> Schema:
+def _resolved_schema(connection: psycopg.Connection, text: str, schema: Schema) -> Schema:
     """The schema by the server's own types: it describes a domain, also one over another, by the type that it rests on. Proof: docs/proofs/bounding.md.
 
     Of types that are not known here two values may be equal and written differently (jsonb, interval, arrays, types of extensions).
@@ -295,7 +305,7 @@ def _resolved_schema(connection: Any, text: str, schema: Schema) -> Schema:
     return replace(schema, kinds=kinds, unequal=unequal)
 
 
-def _check_version(connection: Any) -> None:
+def _check_version(connection: psycopg.Connection) -> None:
     if connection.info.server_version < MIN_SERVER_VERSION:
         raise InputError("trips are counted in PostgreSQL 14 or newer: this server is older")
     encoding = connection.execute("SHOW server_encoding").fetchone()[0]
@@ -306,7 +316,7 @@ def _check_version(connection: Any) -> None:
 class PostgresSource(TemplateSource):
     """Trips that are open in PostgreSQL."""
 
-    def __init__(self, connection: Any, text: str, schema: Schema) -> None:
+    def __init__(self, connection: psycopg.Connection, text: str, schema: Schema) -> None:
         super().__init__(schema, POSTGRES_TEMPLATES)
         self._connection, self._text = connection, f"({text}) s"
 
@@ -317,7 +327,7 @@ class PostgresSource(TemplateSource):
     def _trips(self, plan: CountingPlan) -> tuple[str, list[str]]:
         return self._text, [POSTGRES_TEMPLATES.identifier(f.name) for f in plan.fields]
 
-    def _put(self, name: str, table: Any) -> str:
+    def _put(self, name: str, table: pa.Table) -> str:
         unique = unique_name(name)
         columns = ", ".join(f"{f.name} {COPY_TYPES[str(f.type)][0]}" for f in table.schema)
         with self._connection.cursor() as cursor:
@@ -336,7 +346,13 @@ class PostgresSource(TemplateSource):
         self._connection.execute(f"CREATE TEMP TABLE {unique} ON COMMIT DROP AS {query}")
         return unique
 
-    def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:  # noqa: ARG002
+    def _batches(
+        self,
+        query: str,
+        most: int | None = None,  # noqa: ARG002
+        *,
+        by: str | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """By a cursor of the server's, so that only a batch is here at a time."""
         with self._connection.cursor(name=unique_name("cursor")) as cursor:
             cursor.execute(ordered_query(query, by))
@@ -355,7 +371,7 @@ class PostgresSource(TemplateSource):
             ) from None
 
 
-def _copy_bytes(table: Any) -> Iterator[bytes]:
+def _copy_bytes(table: pa.Table) -> Iterator[bytes]:
     """A table in the binary format of COPY: for each row the number of its fields, for each field its length and its bytes."""
     yield b"PGCOPY\n\xff\r\n\0" + bytes(8)
     if any(COPY_TYPES[str(f.type)][1] == "" for f in table.schema):
@@ -382,7 +398,7 @@ WAREHOUSE_BATCH_ROWS = 100_000  # rows of a batch that comes back
 
 @contextmanager
 def open_warehouse(
-    backend: Any, text: str, schema: Schema, words: DialectTemplates
+    backend: BaseBackend, text: str, schema: Schema, words: DialectTemplates
 ) -> Iterator[WarehouseSource]:
     """A query's rows (`text`) in a database."""
     source = WarehouseSource(backend, text, schema, words)
@@ -395,7 +411,7 @@ def open_warehouse(
 class WarehouseSource(TemplateSource):
     """Trips that are open in a database. What persons keep is asked for twice instead of being written into a table there."""
 
-    def __init__(self, backend: Any, text: str, schema: Schema, words: DialectTemplates) -> None:
+    def __init__(self, backend: BaseBackend, text: str, schema: Schema, words: DialectTemplates) -> None:
         super().__init__(schema, words)
         self._backend, self._text = backend, f"({text}) s"
         self._table_names: dict[str, str] = {}  # what stands after FROM → a table's name
@@ -407,7 +423,7 @@ class WarehouseSource(TemplateSource):
     def _trips(self, plan: CountingPlan) -> tuple[str, list[str]]:
         return self._text, [self._words.identifier(f.name) for f in plan.fields]
 
-    def _put(self, name: str, table: Any) -> str:
+    def _put(self, name: str, table: pa.Table) -> str:
         unique = unique_name(name)
         laid = self._backend.create_table(unique, table, **({"temp": True} if self._words.temporary else {}))
         node = laid.op()
@@ -427,7 +443,13 @@ class WarehouseSource(TemplateSource):
     def _keep(self, query: str) -> str:
         return f"({query}) k"
 
-    def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:  # noqa: ARG002
+    def _batches(
+        self,
+        query: str,
+        most: int | None = None,  # noqa: ARG002
+        *,
+        by: str | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         answer = self._backend.raw_sql(ordered_query(query, by))
         if hasattr(answer, "to_arrow_iterable"):  # BigQuery's
             yield from answer.to_arrow_iterable()
@@ -479,13 +501,13 @@ class Ibis(Engine):
         "in a database that Ibis connects to: PostgreSQL, BigQuery, Snowflake, Databricks, Trino; others by fetching rows"
     )
 
-    def opens(self, trips: Any) -> bool:
+    def opens(self, trips: object) -> bool:
         if isinstance(trips, str):
             return "://" in trips and trips.partition("://")[0] in URL_SCHEMES
         return hasattr(trips, "to_pyarrow_batches") and hasattr(trips, "get_backend")
 
     @contextmanager
-    def open(self, trips: Any, needed: Sequence[str] | None = None) -> Iterator[Source]:  # noqa: ARG002 - the schema has all
+    def open(self, trips: object, needed: Sequence[str] | None = None) -> Iterator[Source]:  # noqa: ARG002 - the schema has all
         with ExitStack() as stack:
             label = "the table"
             if isinstance(trips, str):
@@ -494,7 +516,7 @@ class Ibis(Engine):
 
 
 @contextmanager
-def _connect(url: str) -> Iterator[tuple[Any, str]]:
+def _connect(url: str) -> Iterator[tuple[ir.Table, str]]:
     """The table of a URL, and what to call it. The URL may hold a password: it is in no message."""
     place, table = split_url(url)
     scheme = url.partition("://")[0]
@@ -516,7 +538,7 @@ def _connect(url: str) -> Iterator[tuple[Any, str]]:
         backend.disconnect()
 
 
-def _find_table(backend: Any, name: str, database: str | None, shown: str) -> Any:
+def _find_table(backend: BaseBackend, name: str, database: str | None, shown: str) -> ir.Table:
     try:
         return backend.table(name, database=database)
     except Exception as wrong:  # noqa: BLE001 - every back end has errors of its own
@@ -526,7 +548,7 @@ def _find_table(backend: Any, name: str, database: str | None, shown: str) -> An
         ) from None
 
 
-def _open_source(table: Any, label: str) -> AbstractContextManager[Source]:
+def _open_source(table: ir.Table, label: str) -> AbstractContextManager[Source]:
     try:
         backend = table.get_backend()
         schema = ibis_schema(table, label, fetched=backend.name not in DIALECTS)
@@ -548,7 +570,7 @@ def _open_source(table: Any, label: str) -> AbstractContextManager[Source]:
     return open_fetched(backend, table, schema)
 
 
-def ibis_schema(table: Any, label: str, *, fetched: bool = False) -> Schema:
+def ibis_schema(table: ir.Table, label: str, *, fetched: bool = False) -> Schema:
     """Columns in Arrow's types. Persons are told apart only by types of which it is known when two values are equal.
 
     Rows that are `fetched` come as Arrow's values; elsewhere bytes and times are the text that the engine writes for them, of which that is not known.
@@ -561,7 +583,7 @@ def ibis_schema(table: Any, label: str, *, fetched: bool = False) -> Schema:
     return Schema(label, {name: _arrow_type(kind) for name, kind in types.items()}, unequal=unequal)
 
 
-def _has_plain_equality(kind: Any, *, fetched: bool) -> bool:
+def _has_plain_equality(kind: DataType, *, fetched: bool) -> bool:
     if kind.is_binary() or kind.is_time() or (kind.is_timestamp() and kind.timezone is not None):
         return fetched
     plain_kinds = (
@@ -575,7 +597,7 @@ def _has_plain_equality(kind: Any, *, fetched: bool) -> bool:
     return any(is_a() for is_a in (*plain_kinds, kind.is_timestamp, kind.is_uuid, kind.is_null))
 
 
-def _arrow_type(kind: Any) -> Any:
+def _arrow_type(kind: DataType) -> pa.DataType:
     import pyarrow as pa
 
     if kind.is_decimal():

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeGuard
 
 from cbdp.arrays import Ints
 from cbdp.counting import columns
@@ -24,9 +24,14 @@ from cbdp.counting.columns import Schema, check_distinct
 from cbdp.counting.engines import Engine
 from cbdp.counting.engines.dialects import SPARK_TEMPLATES
 from cbdp.counting.engines.duckdb import split_url
-from cbdp.counting.engines.sql_source import TemplateSource, unique_name
-from cbdp.counting.plan import CountingPlan
+from cbdp.counting.engines.sql_source import Answer, TemplateSource, unique_name
+from cbdp.counting.plan import CountingPlan, Field
 from cbdp.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
 
 # What Spark opens: DataFrames, and URLs that name a cluster and a table. Opening looks at schemas alone.
 #
@@ -48,23 +53,24 @@ StopSession = Callable[[], None]
 class OpenedFrame:
     """A DataFrame whose schema is known, and what to look at again when it has been counted."""
 
-    frame: Any
+    frame: DataFrame
     schema: Schema
     changed: Callable[[], tuple[str, ...]] = field(default=tuple)
 
 
-def is_frame(trips: Any) -> bool:
+def is_frame(trips: object) -> TypeGuard[DataFrame]:
     """Whether these are a DataFrame of Spark, classic or Connect; nothing is imported for it."""
     kind = type(trips)
     return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
 
 
 @contextmanager
-def open_spark(trips: Any, needed: Sequence[str] | None) -> Iterator[OpenedFrame]:
+def open_spark(trips: object, needed: Sequence[str] | None) -> Iterator[OpenedFrame]:
     """Open a DataFrame or a URL. A session that is made for it ends with it."""
     if is_frame(trips):
         yield OpenedFrame(trips, Schema("the DataFrame", spark_types(trips.schema)))
         return
+    assert isinstance(trips, str)
     place, table = split_url(trips)
     session, stop = session_of(place)
     try:
@@ -73,7 +79,7 @@ def open_spark(trips: Any, needed: Sequence[str] | None) -> Iterator[OpenedFrame
         stop()
 
 
-def session_of(place: str) -> tuple[Any, StopSession]:
+def session_of(place: str) -> tuple[SparkSession, StopSession]:
     """The session at a place, and how to end it: one that was there before is left alone. The place may hold a token."""
     scheme, _, where = place.partition("://")
     try:
@@ -89,14 +95,14 @@ def session_of(place: str) -> tuple[Any, StopSession]:
         raise InputError(f"no Spark session could be opened ({type(wrong).__name__}): {hint}") from None
 
 
-def _connect(place: str) -> tuple[Any, StopSession]:
+def _connect(place: str) -> tuple[SparkSession, StopSession]:
     from pyspark.sql.connect.session import SparkSession
 
     session = SparkSession.builder.remote(place).create()
     return session, session.stop
 
 
-def _classic(where: str) -> tuple[Any, StopSession]:
+def _classic(where: str) -> tuple[SparkSession, StopSession]:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -112,7 +118,7 @@ def _classic(where: str) -> tuple[Any, StopSession]:
     return session, session.stop if there is None else lambda: None
 
 
-def _open_table(session: Any, table: str, needed: Sequence[str] | None) -> OpenedFrame:
+def _open_table(session: SparkSession, table: str, needed: Sequence[str] | None) -> OpenedFrame:
     stored = STORED_TABLE.fullmatch(table)
     label = f"the table {table!r}"
     try:
@@ -129,7 +135,9 @@ def _open_table(session: Any, table: str, needed: Sequence[str] | None) -> Opene
         ) from None
 
 
-def _open_stored(session: Any, kind: str, path: str, needed: Sequence[str] | None, label: str) -> OpenedFrame:
+def _open_stored(
+    session: SparkSession, kind: str, path: str, needed: Sequence[str] | None, label: str
+) -> OpenedFrame:
     """A file or folder. Where this machine sees it, each file is counted once, whatever links lead to it."""
     if set("*?[]{},") & set(path):
         raise InputError(
@@ -149,13 +157,13 @@ def _open_stored(session: Any, kind: str, path: str, needed: Sequence[str] | Non
     )
 
 
-def spark_types(schema: Any) -> dict[str, Any]:
+def spark_types(schema: StructType) -> dict[str, pa.DataType]:
     """Column → Arrow type."""
     check_distinct(schema.fieldNames())
     return {f.name: _arrow_type(f.dataType) for f in schema.fields}
 
 
-def _arrow_type(kind: Any) -> Any:
+def _arrow_type(kind: DataType) -> pa.DataType:
     """A TIMESTAMP of Spark is an instant, and has no zone of its own: it is UTC until the clock says otherwise."""
     import pyarrow as pa
 
@@ -197,12 +205,12 @@ class Spark(Engine):
         "on an Apache Spark cluster: DataFrames, spark:// and sc:// URLs of Parquet, Delta and catalog tables"
     )
 
-    def opens(self, trips: Any) -> bool:
+    def opens(self, trips: object) -> bool:
         url = isinstance(trips, str) and trips.partition("://")[0] in SPARK_SCHEMES and "://" in trips
         return url or is_frame(trips)
 
     @contextmanager
-    def open(self, trips: Any, needed: Sequence[str] | None = None) -> Iterator[SparkSource]:
+    def open(self, trips: object, needed: Sequence[str] | None = None) -> Iterator[SparkSource]:
         with (
             _quiet_loggers(),
             open_spark(trips, needed) as opened,
@@ -215,7 +223,7 @@ class Spark(Engine):
                 source.close()
 
 
-def open_frame(frame: Any) -> AbstractContextManager[SparkSource]:
+def open_frame(frame: DataFrame) -> AbstractContextManager[SparkSource]:
     """A DataFrame, for who has one."""
     return Spark().open(frame)
 
@@ -227,8 +235,8 @@ class SparkSource(TemplateSource):
         super().__init__(opened.schema, SPARK_TEMPLATES, opened.changed)
         self._frame, self._session = opened.frame, opened.frame.sparkSession
         self._views: list[str] = []
-        self._stored: list[Any] = []  # frames that executors hold on their disks
-        self._fields: tuple[Any, str] | None = None
+        self._stored: list[DataFrame] = []  # frames that executors hold on their disks
+        self._fields: tuple[tuple[Field, ...], str] | None = None
 
     def count(self, plan: CountingPlan, key: bytes | None) -> Iterator[tuple[Ints, Ints]]:
         if plan.bound is not None and _is_random(self._frame):
@@ -250,11 +258,11 @@ class SparkSource(TemplateSource):
             self._fields = plan.fields, self._view("trips", self._frame.select(*columns).toDF(*names))
         return self._fields[1], [f"v{i}" for i in range(len(plan.fields))]
 
-    def _put(self, name: str, table: Any) -> str:
+    def _put(self, name: str, table: pa.Table) -> str:
         frame = self._session.createDataFrame(table)
         return self._view(name, frame.hint("broadcast") if len(table) <= MAX_BROADCAST_ROWS else frame)
 
-    def _view(self, name: str, frame: Any) -> str:
+    def _view(self, name: str, frame: DataFrame) -> str:
         unique = unique_name(name)
         frame.createOrReplaceTempView(unique)
         self._views.append(unique)
@@ -270,7 +278,7 @@ class SparkSource(TemplateSource):
         self._store(self._session.table(name))
         return name
 
-    def _store(self, frame: Any) -> Any:
+    def _store(self, frame: DataFrame) -> DataFrame:
         """A frame whose rows executors write to their disks when it is first read. What is lost of it is made again, and is the same."""
         from pyspark.storagelevel import StorageLevel
 
@@ -281,11 +289,13 @@ class SparkSource(TemplateSource):
         self._stored.append(stored)
         return stored
 
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str) -> Answer:
         table = self._session.sql(query).toArrow()
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
-    def _batches(self, query: str, most: int | None = None, *, by: str | None = None) -> Iterator[Any]:
+    def _batches(
+        self, query: str, most: int | None = None, *, by: str | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """An answer in slices, one of which the driver holds at a time."""
         frame = self._session.sql(query)
         order = frame.columns if by else []
@@ -302,7 +312,7 @@ class SparkSource(TemplateSource):
         finally:
             self._release(frame)
 
-    def _release(self, frame: Any) -> None:
+    def _release(self, frame: DataFrame) -> None:
         if any(frame is other for other in self._stored):
             self._stored = [other for other in self._stored if other is not frame]
             frame.unpersist()
@@ -327,7 +337,7 @@ class SparkSource(TemplateSource):
                 self._drop(view)
 
 
-def _is_random(frame: Any) -> bool:
+def _is_random(frame: DataFrame) -> bool:
     """Whether a frame's own query is known to give other rows each time."""
     if hasattr(frame, "_jdf"):
         plan = frame._jdf.queryExecution().analyzed()
@@ -337,7 +347,7 @@ def _is_random(frame: Any) -> bool:
 
 
 @contextmanager
-def _planning_settings(session: Any) -> Iterator[None]:
+def _planning_settings(session: SparkSession) -> Iterator[None]:
     """With the settings of PLANNING; a session that lets nobody set them goes without."""
     before = {}
     for name, value in PLANNING_SETTINGS.items():

@@ -14,13 +14,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cbdp.counting.clock import ENDS_IN_OFFSET_PATTERN, FIRST_DAY, LAST_DAY
 from cbdp.counting.columns import TEXT, ColumnKind
 from cbdp.counting.engines import COUNTED, MISSING, OUTSIDE, UNKNOWN, UNREAD
 from cbdp.counting.plan import SATURATED_COUNT, ClockField, ClockForm, CountingPlan, KeyKind, Lookup
 from cbdp_features.calendar import SECONDS_PER_DAY
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MICROSECONDS_PER_SECOND = 10**6
 EARLIEST_MICROSECOND, LATEST_MICROSECOND = (
@@ -116,7 +119,7 @@ def query(steps: Iterable[Step], last: str) -> str:
     return "WITH " + ",\n".join(f"{s.name} AS ({s.text})" for s in steps) + f"\n{last}"
 
 
-def lookup_tables(plan: CountingPlan) -> dict[str, Any]:
+def lookup_tables(plan: CountingPlan) -> dict[str, pa.Table]:
     """The public tables that lie beside the trips: name → Arrow table. Keys are unique in each."""
     import pyarrow as pa
 

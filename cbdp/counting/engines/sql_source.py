@@ -124,13 +124,17 @@ class SqlSource(Source):
         return self._batches(f"SELECT flat, COUNT(*) AS n FROM {kept} GROUP BY flat", math.prod(plan.shape))
 
     def _kept(self, plan: CountingPlan, say: Dialect, trips: str) -> str:
+        """The kept trips, put aside; what stands after FROM for them."""
+        return self._keep(self._kept_query(plan, say, trips))
+
+    def _kept_query(self, plan: CountingPlan, say: Dialect, trips: str) -> str:
         """Rows of the kept trips: person, perhaps period, flat, and `own`: how many the person had."""
         assert plan.bound is not None
         steps = sql.steps_inside(plan, say, trips, self._named)
         kind, secret = plan.fields[plan.bound.person].kind, self._named(sql.SECRET_TABLE)
         kept = bounding.bounding_steps(plan.bound, kind, say, secret, with_load=True)
         columns = bounding.kept_columns(plan.bound, with_load=True)
-        return self._keep(sql.query([*steps, *kept], f"SELECT {columns} FROM kept"))
+        return sql.query([*steps, *kept], f"SELECT {columns} FROM kept")
 
     def _pairs(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Ints, Ints]]:
         with self._reading():

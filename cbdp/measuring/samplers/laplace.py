@@ -136,7 +136,7 @@ def check_sampler(sampler: Any) -> None:
         raise InputError(f"word_bits must be 8, 16, 32 or 64, not {sampler.word_bits!r}")
 
 
-def checked_scale(scale: Any) -> Fraction:
+def checked_scale(scale: object) -> Fraction:
     """A scale that noise can be drawn with exactly."""
     if isinstance(scale, bool) or not isinstance(scale, numbers.Rational):
         raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +242,7 @@ def test_the_key_is_in_no_plan_and_no_event(spark: Any, cluster: loopback.Cluste
         plan = make_plan(source.schema, case.universe, case.columns, case.unit, case.clock)
         source._lay(plan)
         source._lay_secret(contract.KEY)
-        query = spark.sql(source._kept(plan))
+        query = spark.sql(source._read(plan, partial(source._kept_query, plan)))
         plans = "\n".join(query._jdf.queryExecution().explainString(mode) for mode in _modes(spark))
     loopback.wait(lambda: b"sha2(concat(word" in _events(cluster), "Spark wrote down no count")
     events = _events(cluster)
