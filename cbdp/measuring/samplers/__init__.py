@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -15,9 +15,12 @@ from cbdp.arrays import Ints
 from cbdp.errors import InputError
 from cbdp.measuring.inverse_cdf import SAMPLES_PER_PASS, RadixSampler, compiled_on_use, gaps_to_positions
 from cbdp.parts import Parts, subclass_of
-from cbdp.privacy.entropy import Entropy
+from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.noise import NoiseDistribution
+from cbdp.privacy.numbers import exact_fraction
 
+MAX_SCALE = 10**15  # of noise: magnitudes stay far below 2^62
+WORD_SIZES = (8, 16, 32, 64)  # bits of a word
 _MAX_BOUND = 2**61  # so that a bound plus a saturated magnitude is an int64
 
 
@@ -60,6 +63,46 @@ class Sampler(ABC):
         raise InputError(f"noise of law {self.law.name!r} cannot be drawn in bands: use the geometric law")
 
 
+@dataclass(frozen=True)
+class CertifiedSampler(Sampler):
+    """Draws from tables of certified thresholds. `word_bits` is how many bits are compared at first: it changes the speed and not the law."""
+
+    about: ClassVar[str] = (
+        "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
+    )
+
+    word_bits: int = field(default=64, compare=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checked_scale(self.scale))
+        if self.word_bits not in WORD_SIZES:
+            raise InputError(f"word_bits must be 8, 16, 32 or 64, not {self.word_bits!r}")
+
+    def sample_skips(self, N: int, tau: int, entropy: Entropy | None = None) -> Ints:
+        """Draw which of N positions have Z > tau: sorted, at a cost of the hits and not of N ≤ 2^63 − 1."""
+        return self._sample_hits(N, checked_bound(tau), None, entropy)
+
+    def sample_band_hits(self, N: int, lo: int, hi: int, entropy: Entropy | None = None) -> Ints:
+        """Draw which of N positions, each known to have Z ≤ hi, have lo < Z: sorted, as `sample_skips`."""
+        return self._sample_hits(N, *checked_band(lo, hi), entropy)
+
+    def _sample_hits(self, N: int, lo: int, hi: int | None, entropy: Entropy | None) -> Ints:
+        N = checked_size(N)
+        source = entropy or SystemEntropy()
+        rate = self._miss_rate(lo, hi)
+        return hit_positions(
+            self._gaps(lo, hi, 1 / rate if rate > 0 else math.inf), N, -math.expm1(-rate), source
+        )
+
+    @abstractmethod
+    def _gaps(self, lo: int, hi: int | None, scale: float) -> RadixSampler:
+        """The number of positions without a hit before the next, which is about as large as `scale`."""
+
+    @abstractmethod
+    def _miss_rate(self, lo: int, hi: int | None) -> float:
+        """About −ln P(Z ≤ lo | Z ≤ hi): it sizes tables and batches, and may be off."""
+
+
 def hit_positions(gaps: RadixSampler, N: int, share: float, entropy: Entropy) -> Ints:
     """The positions below N that such gaps leave, by geometric skips; about this share is hit (it sizes batches, and may be off).
 
@@ -78,6 +121,18 @@ def hit_positions(gaps: RadixSampler, N: int, share: float, entropy: Entropy) ->
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def checked_scale(scale: object) -> Fraction:
+    """A scale that noise can be drawn with exactly."""
+    if isinstance(scale, bool) or not isinstance(scale, numbers.Rational):
+        raise InputError(
+            f"the noise scale must be an int or a Fraction, not {scale!r}: convert with cbdp.privacy.numbers.exact_fraction"
+        )
+    exact = exact_fraction(Fraction(scale))
+    if not 0 < exact <= MAX_SCALE:
+        raise InputError(f"the noise scale must be above 0 and at most 10^15, not {scale}")
+    return exact
 
 
 def checked_size(n: int) -> int:

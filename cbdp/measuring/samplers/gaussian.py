@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +42,8 @@ from cbdp.measuring.inverse_cdf import (
     powers_of_exp,
     powers_of_real,
 )
-from cbdp.measuring.samplers import Sampler, checked_band, checked_bound, checked_size, hit_positions
-from cbdp.measuring.samplers.laplace import CERTIFIED_TABLES, GAP_RADIX, check_sampler
+from cbdp.measuring.samplers import CertifiedSampler, checked_band, checked_bound, checked_size
+from cbdp.measuring.samplers.laplace import GAP_RADIX
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.noise import DiscreteGaussian
 
@@ -171,7 +170,7 @@ TABLE_DEPTH = 36.0  # the table ends where the bell is exp(−36) of its beginni
 
 
 @dataclass(frozen=True)
-class GaussianSampler(Sampler):
+class GaussianSampler(CertifiedSampler):
     """Draws of scale σ. `word_bits` is how many bits are compared at first: it changes the speed and not the law.
 
     Proof: docs/proofs/gaussian.md.
@@ -179,14 +178,6 @@ class GaussianSampler(Sampler):
     >>> GaussianSampler(Fraction(3, 2)).sample(3).dtype
     dtype('int64')
     """
-
-    about: ClassVar[str] = CERTIFIED_TABLES
-
-    scale: Fraction
-    word_bits: int = field(default=64, compare=False, repr=False, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_sampler(self)
 
     @property
     def law(self) -> DiscreteGaussian:
@@ -219,14 +210,6 @@ class GaussianSampler(Sampler):
             return _accepted(n, lambda m: self.sample(m, source), lambda z: (z > lo) & (z <= hi))
         return _accepted(n, lambda m: self._even(m, lo + 1, hi - lo, source), None)
 
-    def sample_skips(self, N: int, tau: int, entropy: Entropy | None = None) -> Ints:
-        """Draw which of N positions have Z > tau: sorted, at a cost of the hits and not of N ≤ 2^63 − 1."""
-        return self._sample_hits(N, checked_bound(tau), None, entropy)
-
-    def sample_band_hits(self, N: int, lo: int, hi: int, entropy: Entropy | None = None) -> Ints:
-        """Draw which of N positions, each known to have Z ≤ hi, have lo < Z: sorted, as `sample_skips`."""
-        return self._sample_hits(N, *checked_band(lo, hi), entropy)
-
     def _bell(self, start: int, *, signed: bool = False) -> GaussianTable:
         return _gaussian_table(self.rate, start, self.word_bits, signed)
 
@@ -252,15 +235,10 @@ class GaussianSampler(Sampler):
         kept = bernoulli_exp(x, exactly, self.word_bits, source)
         return first + k[kept]
 
-    def _sample_hits(self, N: int, lo: int, hi: int | None, entropy: Entropy | None) -> Ints:
-        N = checked_size(N)
-        source = entropy or SystemEntropy()
-        rate = self._miss_rate(lo, hi)
-        gaps = _gaussian_gaps(self.rate, self.word_bits, lo, hi, 1 / rate if rate > 0 else math.inf)
-        return hit_positions(gaps, N, -math.expm1(-rate), source)
+    def _gaps(self, lo: int, hi: int | None, scale: float) -> RadixSampler:
+        return _gaussian_gaps(self.rate, self.word_bits, lo, hi, scale)
 
     def _miss_rate(self, lo: int, hi: int | None) -> float:
-        """About −ln P(Z ≤ lo | Z ≤ hi): it sizes tables and batches, and may be off."""
         log_upper = 0.0 if hi is None else float(self.law.log_cdf(hi))
         return max(0.0, log_upper - float(self.law.log_cdf(lo)))
 

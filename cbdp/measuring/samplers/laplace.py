@@ -21,11 +21,10 @@ at the largest scale allowed its probability is below exp(−4600).
 from __future__ import annotations
 
 import math
-import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,19 +39,23 @@ from cbdp.measuring.inverse_cdf import (
     powers_of_exp,
     powers_of_real,
 )
-from cbdp.measuring.samplers import Sampler, checked_band, checked_bound, checked_size, hit_positions
+from cbdp.measuring.samplers import (
+    CertifiedSampler,
+    Sampler,
+    checked_band,
+    checked_bound,
+    checked_scale,
+    checked_size,
+    hit_positions,
+)
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.noise import DiscreteLaplace, RoundedLaplace
-from cbdp.privacy.numbers import exact_fraction
 
-CERTIFIED_TABLES = "exact draws from tables of certified thresholds; bands too, for floors that are lowered"
-MAX_SCALE = 10**15  # of noise: magnitudes stay far below 2^62
-WORD_SIZES = (8, 16, 32, 64)  # bits of a word
 GAP_RADIX = 128  # every floor has its own law of gaps, so its tables must be soon built
 
 
 @dataclass(frozen=True)
-class GeometricSampler(Sampler):
+class GeometricSampler(CertifiedSampler):
     """Draws of scale b = sensitivity / ε. `word_bits` is how many bits are compared at first: it changes the speed and not the law.
 
     Proof: docs/proofs/geometric.md.
@@ -60,14 +63,6 @@ class GeometricSampler(Sampler):
     >>> GeometricSampler(Fraction(1)).sample(3).dtype
     dtype('int64')
     """
-
-    about: ClassVar[str] = CERTIFIED_TABLES
-
-    scale: Fraction
-    word_bits: int = field(default=64, compare=False, repr=False, kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_sampler(self)
 
     @property
     def law(self) -> DiscreteLaplace:
@@ -87,14 +82,6 @@ class GeometricSampler(Sampler):
         """Draw n independent values given lo < Z ≤ hi for each."""
         return self._sample_between(n, *checked_band(lo, hi), entropy)
 
-    def sample_skips(self, N: int, tau: int, entropy: Entropy | None = None) -> Ints:
-        """Draw which of N positions have Z > tau: sorted, at a cost of the hits and not of N ≤ 2^63 − 1."""
-        return self._sample_hits(N, checked_bound(tau), None, entropy)
-
-    def sample_band_hits(self, N: int, lo: int, hi: int, entropy: Entropy | None = None) -> Ints:
-        """Draw which of N positions, each known to have Z ≤ hi, have lo < Z: sorted, as `sample_skips`."""
-        return self._sample_hits(N, *checked_band(lo, hi), entropy)
-
     def _sample_between(self, n: int, lo: int, hi: int | None, entropy: Entropy | None) -> Ints:
         n = checked_size(n)
         source = entropy or SystemEntropy()
@@ -112,40 +99,16 @@ class GeometricSampler(Sampler):
     def _magnitude(self, width: int | None) -> RadixSampler:
         return _one_sided_sampler(self.scale, self.word_bits, width)
 
-    def _sample_hits(self, N: int, lo: int, hi: int | None, entropy: Entropy | None) -> Ints:
-        N = checked_size(N)
-        source = entropy or SystemEntropy()
-        rate = self._miss_rate(lo, hi)
-        gaps = _laplace_gaps(self.scale, self.word_bits, lo, hi, 1 / rate if rate > 0 else math.inf)
-        return hit_positions(gaps, N, -math.expm1(-rate), source)
+    def _gaps(self, lo: int, hi: int | None, scale: float) -> RadixSampler:
+        return _laplace_gaps(self.scale, self.word_bits, lo, hi, scale)
 
     def _miss_rate(self, lo: int, hi: int | None) -> float:
-        """About −ln P(Z ≤ lo | Z ≤ hi): it sizes tables and batches, and may be off."""
         if hi is not None and hi < 0:
             return (hi - lo) * (1 / self.law.size)
         if lo < 0:
             return -lo * (1 / self.law.size)
         hit = float(self.law.survival(lo)) - (0.0 if hi is None else float(self.law.survival(hi)))
         return -math.log1p(-hit)
-
-
-def check_sampler(sampler: Any) -> None:
-    """Whether a sampler of certified tables has a scale and a size of words that it can have."""
-    object.__setattr__(sampler, "scale", checked_scale(sampler.scale))
-    if sampler.word_bits not in WORD_SIZES:
-        raise InputError(f"word_bits must be 8, 16, 32 or 64, not {sampler.word_bits!r}")
-
-
-def checked_scale(scale: object) -> Fraction:
-    """A scale that noise can be drawn with exactly."""
-    if isinstance(scale, bool) or not isinstance(scale, numbers.Rational):
-        raise InputError(
-            f"the noise scale must be an int or a Fraction, not {scale!r}: convert with cbdp.privacy.numbers.exact_fraction"
-        )
-    exact = exact_fraction(Fraction(scale))
-    if not 0 < exact <= MAX_SCALE:
-        raise InputError(f"the noise scale must be above 0 and at most 10^15, not {scale}")
-    return exact
 
 
 @lru_cache(maxsize=256)
