@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=  # what is compiled once need not be compiled by every process
 
-.PHONY: demo test coverage quick docs lint house layout wheel lowest clean bench-smoke bench-paper
+.PHONY: demo test coverage quick docs lint house layout schema wheel lowest clean bench-smoke bench-paper
 
 demo: $(VENV)/.installed          ## the whole job on a built-in synthetic city
 	$(BIN)/cbdp demo
@@ -40,6 +40,9 @@ house:                            ## modules and lines in each folder, the longe
 
 layout:                           ## write the layout on the page of the architecture, from the folders
 	PYTHONPATH=tests $(PYTHON) -m house.tree
+
+schema:                           ## write the JSON Schemas of configuration and manifest anew, from their types
+	PYTHONPATH=tests $(PYTHON) -m house.schemas
 
 wheel: $(VENV)/.installed-test    ## build the package, install it in a fresh environment, and use it there
 	rm -rf build/wheel

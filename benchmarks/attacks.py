@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.markdown import markdown
+from benchmarks.harness.opal_taps import CREMORNE, MANLY, QUAY_3, TIMES, OpalTaps, opal_taps
 from benchmarks.opal import MECHANISMS, UNIT, tables_of
 from cbdp.audit import consistency, detection, differencing, scale_recovery
 from cbdp.audit.tables import CountTable, PublishedTables, from_release, with_public_support
-from cbdp.datasets import OpalTaps, opal_taps
-from cbdp.datasets.opal_taps import CREMORNE, MANLY, QUAY_3, TIMES
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.mechanisms import Mechanism, ThresholdLaplace
 from cbdp.privacy.noise import noise_distribution

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.markdown import figure, markdown
+from benchmarks.harness.opal_taps import OpalTaps, opal_taps
 from cbdp import Feature, FeatureDag, Trip, Universe
-from cbdp.datasets import OpalTaps, opal_taps
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.mechanisms import ConstraintBased, Mechanism, StabilityHistogram, ThresholdLaplace
 from cbdp.mechanisms.threshold import opal_budget

@@ -4,7 +4,7 @@ Claim: what it costs to protect more than one trip over 14 days, from Opal's own
 
 python -m benchmarks opal_series [--days 14] [--mode bus ferry lightrail train] [--way trip day weeks learning]
 
-The synthetic taps (cbdp.datasets.opal_taps, with cards by opal_cards) are published day by day, each day once, with a ledger: first with Opal's own promise, (8, δ) for
+The synthetic taps (benchmarks.harness.opal_taps, with cards by opal_cards) are published day by day, each day once, with a ledger: first with Opal's own promise, (8, δ) for
 one trip that is replaced, then with more that is protected. A trip's two taps are rows of their own, so that one trip is a "person" of two rows. An error is the sum of
 all deviations of a table's counts as a share of its taps.
 """
@@ -29,13 +29,12 @@ from numpy.typing import NDArray
 
 import cbdp
 from benchmarks.harness.markdown import markdown
+from benchmarks.harness.opal_taps import DAYS, LOCATIONS, OpalTaps, opal_taps, tap_rows
 from benchmarks.opal import EACH, TAPS, parts
 from cbdp.app import cli
 from cbdp.app.series import status_of
 from cbdp.config import read
 from cbdp.counting.plan import ServiceDays
-from cbdp.datasets import OpalTaps, opal_taps
-from cbdp.datasets.opal_taps import DAYS, LOCATIONS, tap_rows
 from cbdp.features import SINGLETON
 from cbdp.ledger.windows import PrivacyStatement
 from cbdp.mechanisms import StabilityHistogram

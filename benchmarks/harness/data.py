@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 import cbdp
 from benchmarks import dimensions
 from benchmarks.harness.elsewhere import NOWHERE, elsewhere
+from benchmarks.harness.opal_taps import opal_taps
 from benchmarks.harness.registry import Case, Data, Floats, Flows, Setup, dataset
 from benchmarks.harness.riders import population
-from cbdp.datasets import Dataset, ann_arbor, opal_taps
+from cbdp.datasets import Dataset, ann_arbor
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Feature, FeatureDag, Universe, odmts, periods
 from cbdp.privacy.entropy import InsecureSeededEntropy

@@ -6,42 +6,32 @@ Count, charge, draw, write, note; an identical purchase is made once.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cbdp.app.inspecting import reading_of
-from cbdp.app.trips import (
-    bought_max_trips,
-    check_alike,
-    max_trips_in,
-    place_of_choice,
-    refuse_in_series,
-    request_of_choice,
-    requested_quantile,
-    service_days,
-)
+from cbdp.app.trips import service_days
 from cbdp.config import Config
 from cbdp.counting import loads_of
 from cbdp.counting.plausibility import Accepted, Plausibility, Share, refuse_dropped, refuse_unusual
 from cbdp.counting.reading import TripReading, look
 from cbdp.forecast.calendar import covers_of
-from cbdp.ledger import Charge, ChargeScope, Ledger
+from cbdp.forecast.continuity import check_alike
+from cbdp.forecast.request import (
+    Choice,
+    bought_max_trips,
+    noted_choice,
+    place_of_choice,
+    refuse_in_series,
+    request_of_choice,
+    requested_quantile,
+    statement_of_choice,
+    write_choice,
+)
+from cbdp.ledger import ChargeScope, Ledger
 from cbdp.measuring.bernoulli import exponential_mechanism
 from cbdp.privacy.entropy import Entropy, SystemEntropy
-from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, Person
-from cbdp.release.serialization import unit_json
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What was bought, where that is written, and whether this run paid for it."""
-
-    max_trips: int
-    path: Path
-    fresh: bool
+from cbdp.privacy.unit import Person
 
 
 def buy(
@@ -120,57 +110,13 @@ def _bought(
         Ledger.open(ledger, dataset=config.data.id, riders=config.data.riders) as book,
         book.lock(request),
     ):
-        noted = _noted(book, request, place)
+        noted = noted_choice(book, request, place)
         if noted is not None:
             return noted
         covers = _covered(reading)
         charge = book.reserve(request, epsilon=unit.bought.epsilon, what="max_trips", covers=covers)
         most = exponential_mechanism(unit.bought, *loads, entropy)
-        text = _stated(unit, most, book.statement(charge))
-        _write(place, text)
+        text = statement_of_choice(unit, most, book.statement(charge))
+        write_choice(place, text)
         book.released(charge, hashlib.sha256(text).hexdigest(), place)
     return Choice(most, place, fresh=True)
-
-
-def _noted(book: Ledger, request: str, place: Path) -> Choice | None:
-    """What another run bought meanwhile, or one that died before its note."""
-    done = book.finished(request)
-    if done is None:
-        charge = _unnoted(book, request, place)
-        if charge is None:
-            return None
-        book.released(charge, hashlib.sha256(place.read_bytes()).hexdigest(), place)
-    return Choice(max_trips_in(json.loads(place.read_bytes())), place, fresh=False)
-
-
-def _unnoted(book: Ledger, request: str, place: Path) -> Charge | None:
-    if not place.is_file():
-        return None
-    head = json.loads(place.read_bytes())["ledger"]["head"]
-    return next((c for c in book.unfinished(request) if c.head == head), None)
-
-
-def _stated(unit: Person, most: int, ledger: dict[str, Any]) -> bytes:
-    """What anybody may read: what was drawn, from which candidates, for what price."""
-    whose = unit_json(unit)
-    stated = {
-        "max_trips": most,
-        "candidates": [MAX_TRIPS_CANDIDATES[0], MAX_TRIPS_CANDIDATES[-1]],
-        "bought": whose.get("bought"),
-        "column": unit.column,
-        "per": unit.per,
-        "apart": unit.apart,
-        "mechanism": "exponential mechanism on a quantile of how many trips persons have",
-        "ledger": ledger,
-    }
-    return (json.dumps(stated, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
-
-
-def _write(place: Path, text: bytes) -> None:
-    """Whole or not at all, and on disk."""
-    part = place.with_name(f"{place.name}.part")
-    with part.open("wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(place)

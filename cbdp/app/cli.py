@@ -21,6 +21,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from cbdp import __version__
+from cbdp.commands.fleets import fleet, rules_of, rules_options
 from cbdp.commands.listing import ledger, part_rows
 from cbdp.commands.program import (
     COMPLETION_VARIABLE,
@@ -43,7 +44,6 @@ from cbdp.parts import Parts, did_you_mean
 from cbdp.text import aligned
 
 if TYPE_CHECKING:
-    from cbdp.app.fleet.riders import FleetRules
     from cbdp.app.plan import Plan
     from cbdp.config import Config
     from cbdp.counting import Counts
@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(program, argv)
 
 
-for published in (ask, compare, export, ledger, series):
+for published in (ask, compare, export, fleet, ledger, series):
     program.add_command(published)
 
 
@@ -318,8 +318,8 @@ def _check_wish(wish: str) -> None:
 def choose(config: str, accept_dropped: bool, accept_unusual: bool) -> int:
     """Choose max_trips with noise, and charge it to the ledger, where privacy.unit asks for that."""
     from cbdp.app.choosing import buy
-    from cbdp.app.trips import requested_quantile
     from cbdp.config import read
+    from cbdp.forecast.request import requested_quantile
 
     settings = read(config)
     purchase = buy(settings, accept_dropped=accept_dropped, accept_unusual=accept_unusual)
@@ -489,113 +489,6 @@ def _truth(config: str, release: Release) -> Counts:
 # Shuttle fleets on a release
 
 
-@program.group()
-def fleet() -> None:
-    """Size shuttle fleets on a release, compare with the real trips."""
-
-
-def _plugin_names(kind: str) -> list[str]:
-    from cbdp.transit.plugins import PLUGIN_TABLES
-
-    return list(PLUGIN_TABLES[kind].names())
-
-
-def _built_in_city() -> str:
-    from cbdp.app.fleet.riders import BUILT_IN
-
-    return (
-        f"a table of stops (CSV: stop, lat and lon or x and y, and optionally zone and hub), a GTFS folder or zip, or {BUILT_IN} (default: "
-        "the stops of the release, with its zones; a hub in the middle of each, and a bus every 10 minutes between them)"
-    )
-
-
-def _units() -> str:
-    from cbdp.transit.city import KM, KM_PER_UNIT
-
-    return f"of x and y in a table of stops: {' or '.join(KM_PER_UNIT)} (default: {KM})"
-
-
-def _driving(what: str, name: str) -> str:
-    from cbdp.transit.city import Driving
-    from cbdp.transit.city_sources import URBAN_DRIVING
-
-    usual, built_in = getattr(URBAN_DRIVING, name), getattr(Driving(), name)
-    return f"{what} (default: {usual:g}; the built-in city: {built_in:g})"
-
-
-def _default_rule(text: str, name: str) -> str:
-    from cbdp.app.fleet.riders import FleetRules
-
-    return text.format(getattr(FleetRules(), name))
-
-
-COMMAND_OR_NAME = "package.module:attribute or command:…"
-RULES = (
-    option("--city", type=FILE, about=_built_in_city),
-    option("--lines", type=FILE, about="bus lines of a city from CSV: line, stop, headway"),
-    option("--times", type=FILE, about="travel times of a city from CSV: from, to, seconds"),
-    option(
-        "--zones", type=FILE, about="zones of a GTFS feed's stops: CSV with stop, zone, and optionally hub"
-    ),
-    option("--units", about=_units),
-    option("--hours", about="part of the day, for example 08:00-10:00"),
-    option(
-        "--sizer",
-        type=name_of(lambda: _plugin_names("sizer")),
-        about=lambda: f"plug-in that sizes the fleet: {', '.join(_plugin_names('sizer'))}, {COMMAND_OR_NAME}",
-    ),
-    option(
-        "--dispatcher",
-        type=name_of(lambda: _plugin_names("dispatcher")),
-        about=lambda: (
-            f"plug-in that assigns riders to shuttles: {', '.join(_plugin_names('dispatcher'))}, {COMMAND_OR_NAME}"
-        ),
-    ),
-    option(
-        "--modes",
-        type=name_of(lambda: _plugin_names("modes")),
-        about=lambda: (
-            f"plug-in that says how each trip is served: {', '.join(_plugin_names('modes'))} or package.module:attribute"
-        ),
-    ),
-    option("--speed", type=float, about=lambda: _driving("of shuttles, in km/h", "speed")),
-    option(
-        "--detour",
-        type=float,
-        about=lambda: _driving("length of a way, as a multiple of the straight line", "detour"),
-    ),
-    option("--only", multiple=True, metavar="DIMENSION=VALUE", about="trips of one day, day type …"),
-    option(
-        "--limit",
-        type=int,
-        about=lambda: _default_rule("longest mean wait, in seconds (default: {})", "limit"),
-    ),
-    option(
-        "--period",
-        type=int,
-        about=lambda: _default_rule(
-            "length in seconds of the parts of the day that keep the limit (default: {}; 0: only the day as a whole)",
-            "period",
-        ),
-    ),
-    option("--seed", type=int, about="seed for the seconds at which trips begin (default: 0)"),
-    option("--page", metavar="HTML", type=FILE, about="also write a picture of the service"),
-)
-
-
-def rules_options(command: Callable[..., int]) -> Callable[..., int]:
-    """How a fleet is to serve, and where."""
-    for decorated in reversed(RULES):
-        command = decorated(command)
-    return command
-
-
-def _rules(options: Mapping[str, Any]) -> FleetRules:
-    from cbdp.app.fleet.riders import FleetRules
-
-    return FleetRules(**{name: value for name, value in options.items() if value is not None})
-
-
 @fleet.command("size")
 @argument("source", "folder of a release, or a configuration (reads real trips: internal)", type=FILE)
 @rules_options
@@ -603,7 +496,7 @@ def size_fleet(source: str, page: str | None, **rules: Any) -> int:
     """Size a fleet on a release, run it, print its service."""
     from cbdp.app.fleet import size
 
-    return size(source, _rules(rules), page=page)
+    return size(source, rules_of(rules), page=page)
 
 
 @fleet.command("compare")
@@ -620,24 +513,7 @@ def compare_fleet(release: str, trips: str, page: str | None, **rules: Any) -> i
     """A release's fleet on the real trips: the paper's Table 1 row."""
     from cbdp.app.fleet import compare
 
-    return compare(release, trips, _rules(rules), page=page)
-
-
-def _plugin_kinds() -> list[str]:
-    from cbdp.transit.plugins import PLUGIN_TABLES
-
-    return sorted(PLUGIN_TABLES)
-
-
-@fleet.command("check-plugin")
-@argument("kind", lambda: ", ".join(_plugin_kinds()), type=name_of(_plugin_kinds))
-@argument("name", "its name, package.module:attribute, or command:…")
-@option("--seconds", type=float, default=60.0, about="limit for each answer (default: 60)")
-def check_plugin(kind: str, name: str, seconds: float) -> int:
-    """Does a plug-in keep the rules? Exit code 1 if not."""
-    from cbdp.app.fleet import print_checks
-
-    return print_checks(kind, name, seconds=seconds)
+    return compare(release, trips, rules_of(rules), page=page)
 
 
 # Prove

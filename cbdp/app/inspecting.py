@@ -6,21 +6,21 @@ whether a release goes on. Here they are told what the configuration states, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from cbdp.app.plan import Plan
-from cbdp.app.trips import check_columns, check_names, columns_of, schema_of, unit_of
+from cbdp.app.trips import columns_of, inputs_of, schema_of, unit_of
 from cbdp.config import Config
 from cbdp.config.guessing import count_like, guess_columns, guess_stops
 from cbdp.counting import Counts, Schema
 from cbdp.counting import schema_of as opened
 from cbdp.counting.diagnosis import ROWS_OF_LINKED_TAPS, causes_of, linked_taps
-from cbdp.counting.plausibility import NOTHING_ACCEPTED, Accepted, Section, judge, sections
+from cbdp.counting.plausibility import NOTHING_ACCEPTED, Accepted, Section, judge, schema_warnings, sections
 from cbdp.counting.reading import Stated, TripReading, look
 from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.forecast.calendar import config_of_slot, first_slot
-from cbdp.forecast.inputs import stop_dimensions, stops_of, universe_of
+from cbdp.forecast.inputs import stop_dimensions
 from cbdp.release.roles import counted_noun
 from cbdp.report.rendering import render
 from cbdp.text import INTERNAL_WARNING
@@ -30,15 +30,13 @@ from cbdp.text import INTERNAL_WARNING
 
 def reading_of(config: Config) -> TripReading:
     """How a configuration reads trips; what is wrong with it is one line with its place. Ledger and output have no part in it."""
-    trips = schema_of(config if config.series is None else config_of_slot(config, first_slot(config)))
-    stops = stops_of(config, trips)
-    universe = universe_of(config, stops, trips)
-    check_names(config, universe, trips)
-    check_columns(config, universe, trips)
+    one = config if config.series is None else config_of_slot(config, first_slot(config))
+    inputs = inputs_of(config, schema_of(one))
+    trips, universe = inputs.trips, inputs.universe
     unit = unit_of(config, trips, universe)
     columns = columns_of(universe, trips, unit)
     stated = stated_of(config, universe, trips.source)
-    return TripReading(stated, trips.trips, trips.source, universe, columns, unit, trips.clock, stops)
+    return TripReading(stated, trips.trips, trips.source, universe, columns, unit, trips.clock, inputs.stops)
 
 
 def reading_of_plan(plan: Plan) -> TripReading:
@@ -64,6 +62,16 @@ def stated_of(config: Config, universe: Universe, schema: Schema) -> Stated:
         count_columns=tuple(n for n, kind in schema.kinds.items() if count_like(n, kind)),
         city_zone=lambda: _city_zone(config),
     )
+
+
+def guessed_person(schema: Schema | None) -> str | None:
+    """The column that may tell persons apart, by its name."""
+    return None if schema is None else guess_columns(schema).get("person")
+
+
+def warnings_of_schema(plan: Plan) -> Iterator[str]:
+    """What of the trips' columns deserves a warning, by their names and types. Public: no row is looked at."""
+    return iter(()) if plan.schema is None else schema_warnings(reading_of_plan(plan))
 
 
 def _city_zone(config: Config) -> str | None:
@@ -107,7 +115,7 @@ def all_sections(config: Config) -> list[Section]:
     inspection = look(reading)
     parts = sections(reading, inspection, causes_of(reading, inspection))
     if config.series is not None:
-        from cbdp.app.series.continuity import closed_periods, lines_of
+        from cbdp.app.series import closed_periods, lines_of
 
         closed = lines_of(
             closed_periods(config, reading), "rows" if linked_taps(reading) is None else ROWS_OF_LINKED_TAPS

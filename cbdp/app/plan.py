@@ -6,71 +6,62 @@ Public inputs only are read. Of the trips only the schema is looked at, never a 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from cbdp.app.trips import (
+    PublicInputs,
     TripSchema,
-    after_purchase,
-    check_alike,
-    check_columns,
-    check_names,
     columns_of,
-    is_unbought,
+    inputs_of,
     schema_of,
     service_days,
-    source_hash,
     unit_of,
 )
-from cbdp.config import Config, DataSection, TimeGrid
-from cbdp.config.sections import ZonesSection, budget_parts, mechanism_parts, noise_parts
+from cbdp.config import Config
+from cbdp.config.sections import mechanism_parts
 from cbdp.counting import Clock, Counts, Schema
 from cbdp.counting import plan as counting_plan
+from cbdp.counting.files import source_hash
+from cbdp.counting.linking import Prepared
 from cbdp.counting.plan import ServiceDays
 from cbdp.counting.reading import TripSource
 from cbdp.errors import CbdpError
 from cbdp.estimation.invariants import public_total
-from cbdp.features import SINGLETON, TOTAL, FeatureDag, Universe
+from cbdp.features import FeatureDag, Universe
 from cbdp.forecast.account import Account, account_of, output_of
 from cbdp.forecast.calendar import (
     Slot,
     check_fits,
-    check_series,
     config_of_slot,
     covers_of,
-    first_slot,
     part_of,
+    release_of_series,
     request_of_slot,
     series_of,
 )
+from cbdp.forecast.continuity import check_alike
 from cbdp.forecast.inputs import (
+    MechanismKind,
     about_of,
-    check_chosen,
-    check_features,
     features_of,
-    public_counts,
+    mechanism_settings,
+    place_of_settings,
     stops_of,
     universe_of,
-    weights_of,
 )
-from cbdp.forecast.plan import Variant, seconds, zoning
+from cbdp.forecast.plan import Variant, config_of_variant, fewer_zones, other_periods
+from cbdp.forecast.request import after_purchase, is_unbought, public_request_of, request_of
 from cbdp.ledger import ChargeScope, Ledger, SeriesPart
 from cbdp.measuring import MAX_DENSE_TRIP_TYPES
 from cbdp.mechanisms import Mechanism
 from cbdp.mechanisms.base import AdditiveNoiseMechanism
-from cbdp.parts import Parts, Setting, settings_of
-from cbdp.privacy.accounting import DPCost, ZCDPCost, single_costs
-from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
+from cbdp.parts import settings_of
 from cbdp.privacy.unit import Unit
 from cbdp.release import About, Release
-from cbdp.release.layout import universe_hash
 from cbdp.release.series import InSeries
-from cbdp.rounding.roundings import cost_per_wrong_type
-from cbdp_features.calendar import seconds_of_day
 from cbdp_features.places import Stops
 
 
@@ -169,10 +160,9 @@ class Plan:
     @property
     def person_column(self) -> str | None:
         """The column that may tell persons apart, as it is stated or by its name."""
-        from cbdp.config.guessing import guess_columns
+        from cbdp.app.inspecting import guessed_person
 
-        guessed = guess_columns(self.schema) if self.schema else {}
-        return self.config.data.columns.get("person") or guessed.get("person")
+        return self.config.data.columns.get("person") or guessed_person(self.schema)
 
     @property
     def unbought(self) -> bool:
@@ -181,10 +171,14 @@ class Plan:
 
     def schema_warnings(self) -> Iterator[str]:
         """What of the trips' columns deserves a warning, by their names and types."""
-        from cbdp.app.inspecting import reading_of_plan
-        from cbdp.counting.plausibility import schema_warnings
+        from cbdp.app.inspecting import warnings_of_schema
 
-        return iter(()) if self.schema is None else schema_warnings(reading_of_plan(self))
+        return warnings_of_schema(self)
+
+    def service_days_at(self, config: Config) -> str:
+        """How rows of another release of the series would be given a service day now."""
+        trips = schema_of(config)
+        return service_days(self.columns, self.universe, trips.clock, trips.source, pinned=True)
 
     def variants(self) -> Iterator[Variant]:
         """This plan first, then every choice of periods and zones that the public inputs allow."""
@@ -203,51 +197,57 @@ def plan(config: Config, slot: Slot | None = None, *, must_fit: bool = True) -> 
     ledger may have too little left, and the output may exist.
     """
     if config.series is not None:
-        check_series(config)
-        slot = slot or first_slot(config)
-        config = config_of_slot(config, slot)
-    trips = schema_of(config)
-    stops = stops_of(config, trips)
-    universe = universe_of(config, stops, trips)
-    check_names(config, universe, trips)
-    check_columns(config, universe, trips)
-    features = features_of(config, universe)
-    unit = unit_of(config, trips, universe)
+        config, slot = release_of_series(config, slot)
+    inputs, features, unit = _inputs(config)
     config = after_purchase(config, unit)
     mechanism = mechanism_of(config, features, unit)
-    columns: Mapping[str, str] = columns_of(universe, trips, mechanism.protected)
-    if slot is None:
-        request = request_of(
-            public_request_of(config, columns, trips.clock, mechanism), source_hash(trips.trips)
-        )
-    else:
-        check_fits(config, mechanism.protected, universe)
-        columns = _dated(config, columns, universe, trips, mechanism.protected, slot)
-        request = request_of_slot(config, slot)
-    covers = _covered(mechanism, universe, slot, columns, trips)
+    columns, request = _requested(config, inputs, mechanism, slot)
+    covers = _covered(mechanism, inputs, slot, columns)
     account = _account(config, mechanism, request, covers, must_fit=must_fit)
     return Plan(
         config,
-        trips.trips,
+        inputs.trips.trips,
         columns,
-        trips.clock,
-        stops,
+        inputs.trips.clock,
+        inputs.stops,
         features,
         mechanism,
         account,
         output_of(config, account) if must_fit else config.path(config.output.path),
         request,
         about_of(config),
-        trips.source,
+        inputs.trips.source,
         covers,
         slot,
     )
 
 
+def _inputs(config: Config) -> tuple[PublicInputs, FeatureDag, Unit]:
+    inputs = inputs_of(config)
+    features = features_of(config, inputs.universe)
+    return inputs, features, unit_of(config, inputs.trips, inputs.universe)
+
+
+def _requested(
+    config: Config, inputs: PublicInputs, mechanism: Mechanism, slot: Slot | None
+) -> tuple[Mapping[str, str], str]:
+    """The columns that are read, and what the ledger will know the release by."""
+    trips, universe = inputs.trips, inputs.universe
+    columns = columns_of(universe, trips, mechanism.protected)
+    if slot is None:
+        source = trips.trips.trips if isinstance(trips.trips, Prepared) else trips.trips
+        asked = public_request_of(config, columns, trips.clock, mechanism)
+        return columns, request_of(asked, source_hash(source))
+    check_fits(config, mechanism.protected, universe)
+    dated = _dated(config, columns, universe, trips, mechanism.protected, slot)
+    return dated, request_of_slot(config, slot)
+
+
 def _covered(
-    mechanism: Mechanism, universe: Universe, slot: Slot | None, columns: Mapping[str, str], trips: TripSchema
+    mechanism: Mechanism, inputs: PublicInputs, slot: Slot | None, columns: Mapping[str, str]
 ) -> ChargeScope:
     """The days and the unit that the charge is for, and how rows are given these days."""
+    trips, universe = inputs.trips, inputs.universe
     covers = covers_of(mechanism.protected, universe, slot, mechanism)
     if covers.first is None and covers.per == "release":
         return covers  # it tells no days apart
@@ -310,253 +310,17 @@ def _dated(
 # The mechanism of a plan, with its settings, its budget and its δ
 
 
-OPTIMAL_BUDGET = "optimal"  # the budget that goes by a target
-
-
 def mechanism_of(config: Config, features: FeatureDag, unit: Unit) -> Mechanism:
     with config.source.at("mechanism", "name"):
         cls: type[Mechanism] = mechanism_parts().get(config.mechanism.name)
-    settings = (
-        _settings(config, cls, features)
-        | _budget_settings(config, cls, features)
-        | _noise_settings(config, cls)
-        | _delta_settings(config, cls, features)
-        | _public_settings(config, cls, features)
-    )
-    privacy = config.privacy
-    where: tuple[str, ...] = ("mechanism",)
-    if privacy.target is not None:
-        where = ("privacy", "target")
-    elif isinstance(privacy.budget, Mapping) or privacy.budget == OPTIMAL_BUDGET:
-        where = ("privacy", "budget")
-    elif privacy.law is not None:
-        where = ("privacy", "law")
-    with config.source.at(*where):
-        return cls(features, privacy.epsilon, unit, **settings)
-
-
-def _has_field(cls: type[Mechanism], name: str) -> bool:
-    return name in [f.name for f in dataclasses.fields(cls)]
-
-
-def _settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
-    """The settings that are written, checked against the features, the installed parts and the files."""
-    declared = settings_of(cls)
-    settings: dict[str, Any] = {}
-    for name, value in config.mechanism.settings.items():
-        keys = ("mechanism", name)
-        if declared[name].kind == "names" or isinstance(value, Mapping):
-            check_features(config, features, keys, value)
-        with config.source.at(*keys):
-            settings |= _setting_values(config, features, name, declared[name], value)
-    if SINGLETON not in settings.get("measured", [SINGLETON]):
-        raise config.source.error(
-            ("mechanism", "measured"), f"{SINGLETON!r} is not measured: every trip type needs a noisy count"
-        )
-    return settings
-
-
-def _setting_values(
-    config: Config, features: FeatureDag, name: str, declared: Setting, value: Any
-) -> dict[str, Any]:
-    """What the mechanism is given for a setting."""
-    if isinstance(declared.choices, Parts) and isinstance(value, str):
-        check_chosen(declared.choices, value)
-    if declared.kind != "file":
-        return {name: value}
-    weights, source = weights_of(config, features.universe, value, MAX_DENSE_TRIP_TYPES)
-    return {name: weights, f"{name}_source": source}
-
-
-def _budget_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
-    """How ε is shared: as it is written, or for a target."""
-    privacy = config.privacy
-    settings: dict[str, Any] = {}
-    if privacy.budget is not None:
-        if not _has_field(cls, "budget"):
-            raise config.source.error(
-                ("privacy", "budget"),
-                f"{cls.name} measures once and has no budget to share: leave budget out",
-            )
-        with config.source.at("privacy", "budget"):
-            if isinstance(privacy.budget, Mapping):
-                check_features(config, features, ("privacy", "budget"), privacy.budget)
-            else:
-                check_chosen(budget_parts(), privacy.budget)
-        settings["budget"] = privacy.budget
-    if privacy.target is not None:
-        if not _has_field(cls, "target"):
-            raise config.source.error(
-                ("privacy", "target"), f"{cls.name} cannot share ε for a target: leave target out"
-            )
-        check_features(config, features, ("privacy", "target"), privacy.target)
-        settings |= {
-            "target": privacy.target,
-            "expected_trips": config.data.expected_trips,
-            "expected_filled": config.data.expected_filled,
-        }
-    return settings
-
-
-def _public_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
-    """Counts that are public already, for a mechanism that can meet them."""
-    if config.privacy.public is None:
-        return {}
-    if not _has_field(cls, "public"):
-        raise config.source.error(
-            ("privacy", "public"),
-            f"{cls.name} cannot meet public counts: leave public out, or use constraint-based",
-        )
-    return {"public": public_counts(config, features)}
-
-
-def _noise_settings(config: Config, cls: type[Mechanism]) -> dict[str, Any]:
-    """The law of the noise and what it is paid for in; the mechanism says which go together."""
-    privacy, setting = config.privacy, config.mechanism.settings.get("law")
-    if not issubclass(cls, AdditiveNoiseMechanism):
-        for name in ("law", "rho"):
-            if getattr(privacy, name) is not None:
-                raise config.source.error(
-                    ("privacy", name), f"{cls.name} draws geometric noise and spends ε: leave {name} out"
-                )
-        return {}
-    if privacy.law is not None and setting not in (None, privacy.law):
-        raise config.source.error(
-            ("privacy", "law"),
-            f"law is {privacy.law!r} here and {setting!r} in [mechanism]: leave one of them out",
-        )
-    with config.source.at(*(("privacy", "law") if setting is None else ("mechanism", "law"))):
-        chosen: str = privacy.law or setting or cls.law
-        check_chosen(noise_parts(), chosen)
-        currency = NOISE_DISTRIBUTIONS.get(chosen).currency
-    amounts = {"rho": privacy.rho, "delta": privacy.delta or None}
-    for name, value in amounts.items():
-        if currency == "epsilon" and value is not None:
-            raise config.source.error(
-                ("privacy", name),
-                f'law {chosen!r} spends pure ε, and no {"ρ" if name == "rho" else "δ"}: leave {name} out, or write law = "gaussian"',
-            )
-    return {"law": chosen} | {name: value for name, value in amounts.items() if value is not None}
-
-
-def _delta_settings(config: Config, cls: type[Mechanism], features: FeatureDag) -> dict[str, Any]:
-    """δ is stated for the whole release, and shared evenly among the tables that need it."""
-    delta = config.privacy.delta
-    if issubclass(cls, AdditiveNoiseMechanism):
-        return {}
-    if not _has_field(cls, "delta"):
-        if delta:
-            raise config.source.error(("privacy", "delta"), f"{cls.name} spends no δ: leave delta out")
-        return {}
-    if not delta:
-        raise config.source.error(
-            ("privacy", "delta"), f"{cls.name} skips zeros and pays with δ: give a delta above 0, like 1e-6"
-        )
-    tables = config.mechanism.settings.get("tables") or [n for n in features.features if n != TOTAL]
-    return {"delta": delta / len(tables)}
-
-
-# The request: what identifies a release, so that the same one is not paid for twice
-#
-# It is a hash of everything public that decides what is released, and one of the trips' whereabouts. An audit compares the first alone, for trips
-# may be moved after a release. The output's path, the confidence of intervals and [about] are in neither: to change them costs no ε.
-
-
-REQUEST_VERSION = 2  # of what is hashed: another number, and no earlier release is recognised
-GEOMETRIC = "geometric"  # the law that goes without saying
-SETTINGS_STATED_BY_COST = (
-    "measured",
-    "tables",
-    "preset",
-)  # what is spent, and the other settings, say the same
-# Of [data]: what is stated by other parts of the request, and what decides no count. All that is not listed counts.
-DATA_STATED_ELSEWHERE = (
-    "trips",
-    "id",
-    "columns",
-    "timezone",
-    "time_format",
-    "holidays",
-    "day_starts",
-    "stops",
-    "stop_columns",
-)
-DATA_WITHOUT_EFFECT = ("riders", "expected_trips", "expected_filled")
-
-
-def request_of(asked: str, source: str) -> str:
-    return f"{asked}:{source}"
-
-
-def public_request_of(config: Config, columns: Mapping[str, str], clock: Clock, mechanism: Mechanism) -> str:
-    """A hash of all that is public and decides what is released; `columns` are those of the dimensions."""
-    features, cost = mechanism.features, mechanism.claim().cost
-    stated = {
-        "version": REQUEST_VERSION,
-        "dataset": config.data.id,
-        "reading": _reading(config.data, columns),
-        "clock": _clock(clock),
-        "universe": universe_hash(features.universe),
-        "features": {name: list(feature.by) for name, feature in features.features.items()},
-        "recipe": _recipe(mechanism),
-        "unit": [str(mechanism.protected), getattr(mechanism.protected, "column", None)],
-        "spends": [_spend(p) for p in single_costs(cost)],
-        "cost": [str(cost.epsilon), str(cost.delta)],
-    }
-    law = getattr(mechanism, "law", GEOMETRIC)
-    if law != GEOMETRIC:
-        stated["law"] = law
-    if mechanism.recipe.public:
-        stated["public"] = dict(mechanism.recipe.public)
-    text = json.dumps(stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _spend(part: DPCost | ZCDPCost) -> list[str]:
-    if isinstance(part, ZCDPCost):
-        return [part.what, "rho", str(part.rho)]
-    return [part.what, str(part.epsilon), str(part.delta)]
-
-
-def _clock(clock: Clock) -> dict[str, str]:
-    """What is set; of settings that older versions had not, only what is not the default, so that their requests stay the same."""
-    newer = {f.name for f in fields(clock) if f.name == "day_starts" and getattr(clock, f.name) == f.default}
-    return {f.name: repr(getattr(clock, f.name)) for f in fields(clock) if f.name not in newer}
-
-
-def _reading(data: DataSection, columns: Mapping[str, str]) -> dict[str, Any]:
-    """How rows are read. The column of persons counts where persons are protected, and then the unit names it.
-
-    Settings that are not made are left out, so that one that an older version had not leaves its requests as they were.
-    """
-    others = {role: column for role, column in data.columns.items() if role not in ("person", "day")}
-    further = {
-        f.name: repr(getattr(data, f.name))
-        for f in fields(data)
-        if f.name not in DATA_STATED_ELSEWHERE + DATA_WITHOUT_EFFECT
-    }
-    unset = {f.name: repr(f.default) for f in fields(data) if f.default is not MISSING}
-    unset |= {f.name: repr(f.default_factory()) for f in fields(data) if f.default_factory is not MISSING}
-    stated = {name: value for name, value in further.items() if value != unset.get(name)}
-    return {"columns": others | dict(columns), **stated}
-
-
-def _recipe(mechanism: Mechanism) -> dict[str, Any]:
-    """The recipe without what can be spelt in several ways and is said by what is spent."""
-    stated = mechanism.recipe.settings
-    settings = {n: stated[n] for n in settings_of(type(mechanism)) if n not in SETTINGS_STATED_BY_COST}
-    if settings.get("rounding") == "few":  # its price is by the budget's name, beyond what that spends
-        settings["rounding"] = ["few", cost_per_wrong_type(getattr(mechanism, "budget", None))]
-    return {"mechanism": mechanism.name, "settings": settings}
+    law = cls.law if issubclass(cls, AdditiveNoiseMechanism) else None
+    kind = MechanismKind(cls.name, frozenset(f.name for f in dataclasses.fields(cls)), law, settings_of(cls))
+    settings = mechanism_settings(config, kind, features, MAX_DENSE_TRIP_TYPES)
+    with config.source.at(*place_of_settings(config)):
+        return cls(features, config.privacy.epsilon, unit, **settings)
 
 
 # Alternatives: the same plan with other periods and fewer zones, from public inputs
-
-
-PERIOD_MINUTES = (5, 10, 15, 30, 60, 120, 180, 240, 360, 720)  # minutes of a period that people use
-FINER, COARSER = 1, 3  # periods to choose from, beside the configured ones
-ZONE_SHARES = (0.75, 0.5, 0.25)  # of the configured number of zones
-MIN_ZONES = 2  # one zone is the total
 
 
 def variants(plan: Plan) -> Iterator[Variant]:
@@ -581,56 +345,6 @@ def variant(plan: Plan, trips: TripSchema, every: str | None, clusters: int | No
         return Variant(every, clusters, features, mechanism_of(config, features, plan.unit))
     except CbdpError:  # a table of modes by zone, say, or public counts of periods
         return None
-
-
-def config_of_variant(config: Config, every: str | None, clusters: int | None) -> Config:
-    universe = config.universe
-    if every is not None:
-        assert isinstance(universe.time, TimeGrid)
-        universe = replace(universe, time=replace(universe.time, every=every))
-    if clusters is not None:
-        fewer = (
-            ZonesSection(balanced=clusters)
-            if zoning(config) == "balanced"
-            else ZonesSection(clusters=clusters)
-        )
-        universe = replace(universe, zones=fewer)
-    return replace(config, universe=universe)
-
-
-def other_periods(plan: Plan) -> list[str]:
-    """Other lengths of a period that fill the hours evenly: one finer, some coarser. Named periods have none."""
-    grid = plan.config.universe.time
-    if not isinstance(grid, TimeGrid):
-        return []
-    span, configured = seconds_of_day(grid.end) - seconds_of_day(grid.start), seconds(grid.every)
-    fit = sorted({60 * m for m in PERIOD_MINUTES if span % (60 * m) == 0 and 60 * m < span} | {span})
-    finer, coarser = [s for s in fit if s < configured], [s for s in fit if s > configured]
-    return [_period_text(s) for s in (*finer[-FINER:], *_evenly_chosen(coarser, COARSER))]
-
-
-def fewer_zones(plan: Plan) -> list[int]:
-    """Fewer zones, drawn anew from the stops' coordinates; none where tables do not go by zones."""
-    stops = plan.stops
-    if stops is None or stops.zone is None:
-        return []
-    if not any(".zone" in by for feature in plan.features.features.values() for by in feature.by):
-        return []
-    many = len(set(stops.zone))
-    numbers = dict.fromkeys(round(part * many) for part in ZONE_SHARES)
-    return [n for n in numbers if MIN_ZONES <= n < many]
-
-
-def _period_text(length: int) -> str:
-    return f"{length // 60}min" if length % 60 == 0 else f"{length}s"
-
-
-def _evenly_chosen(candidates: Sequence[int], many: int) -> list[int]:
-    """So many of these, from the first to the last."""
-    if len(candidates) <= many:
-        return list(candidates)
-    step = (len(candidates) - 1) / (many - 1)
-    return [candidates[round(n * step)] for n in range(many)]
 
 
 __all__ = ["Account", "Plan", "plan"]

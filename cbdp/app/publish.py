@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from cbdp.app.trips import is_unbought
 from cbdp.arrays import Ints
 from cbdp.commands.stopping import Interrupts
 from cbdp.compiling import prepare
@@ -32,6 +31,7 @@ from cbdp.counting.counts import Counts, count
 from cbdp.errors import CbdpError, InputError, SolverError
 from cbdp.features import FeatureDag, Universe
 from cbdp.forecast.account import charge_missing_from_ledger, missing_ledger
+from cbdp.forecast.request import is_unbought
 from cbdp.ledger import Charge, Ledger
 from cbdp.ledger.charges import SYMBOLS, reserve_arguments
 from cbdp.measuring import MAX_DENSE_TRIP_TYPES

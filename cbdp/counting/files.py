@@ -7,12 +7,15 @@ are the same file. The files are looked at again when the count is done: what wa
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
+from urllib.parse import parse_qsl, urlsplit
 
 from cbdp.errors import InputError
 from cbdp.scratch import SPILL_PREFIX, locked_folder, owned
@@ -141,6 +144,53 @@ def _folder(folder: Path) -> list[Path]:
 
 def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
+
+
+# The state of a source: February's file under January's name is another one
+#
+# Files count by their real path, size and time of change, tables by URL and name. Whether a table of a server has other rows than it had cannot be seen
+# from outside: there the data set's id must tell.
+
+
+FILE_DATABASES = ("duckdb", "sqlite")
+DATABASE_LOGS = ("", ".wal", "-wal")  # a database's file, and what was written and not yet moved into it
+SECRET_OPTION = re.compile("pass|pwd|secret|token|key|user|uid|auth|credential", re.IGNORECASE)
+
+
+def source_hash(trips: str | list[str]) -> str:
+    """A hash of where the trips are and in what state. It tells nobody a path, a user or a password."""
+    text = json.dumps(_source(trips), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _source(trips: str | list[str]) -> dict[str, object]:
+    if are_files(trips):
+        return {"files": sorted(_state(path) for path in find_files(trips).paths)}
+    assert isinstance(trips, str)
+    place, _, table = trips.rpartition("::")
+    scheme, _, rest = place.partition("://")
+    if scheme in FILE_DATABASES:
+        here = [Path(f"{rest}{log}") for log in DATABASE_LOGS]
+        return {"table": table, "files": [_state(path) for path in here if path.is_file()]}
+    return {"table": table, "url": _open_part(place)}
+
+
+def _state(path: Path) -> tuple[str, int, int]:
+    who = file_identity(path)
+    return str(path.resolve()), who.size, who.modified
+
+
+def _open_part(url: str) -> list[object]:
+    """A URL without user, password and tokens: those may change, and are nobody's business.
+
+    >>> _open_part("postgres://me:secret@host:5432/city?schema=may&password=x")
+    ['postgres', 'host:5432', '/city', [('schema', 'may')]]
+    """
+    parts = urlsplit(url)
+    path, *options = parts.path.split(";")  # as Spark Connect has them
+    kept = [option for option in options if not SECRET_OPTION.search(option.partition("=")[0])]
+    asked = sorted(pair for pair in parse_qsl(parts.query) if not SECRET_OPTION.search(pair[0]))
+    return [parts.scheme, parts.netloc.rpartition("@")[2], ";".join([path, *kept]), asked]
 
 
 # Where an engine puts what does not fit in memory. The folder is readable by its owner alone, and removed when the work ends or fails. What a killed process left behind is swept when the next

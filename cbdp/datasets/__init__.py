@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from cbdp.datasets.ann_arbor import ann_arbor
 from cbdp.datasets.dataset import Dataset, Statistic
-from cbdp.datasets.opal_taps import OpalTaps, opal_taps
 
 if TYPE_CHECKING:
     from cbdp.transit.city import City
 
-__all__ = ["Dataset", "OpalTaps", "Statistic", "ann_arbor", "ann_arbor_city", "opal_taps"]
+__all__ = ["Dataset", "Statistic", "ann_arbor", "ann_arbor_city"]
 
 
 def ann_arbor_city(*arguments: Any, **options: Any) -> "City":

@@ -1,6 +1,6 @@
-"""Files to practise with: an invented town with sixteen stops, and four weeks of trips of invented people.
+"""Files to practise with: an invented town with sixteen stops and four weeks of trips of invented people; and the synthetic city of `cbdp demo`.
 
-The same trips are written three ways, as agencies have them: a row for each trip, counts by date and hour, and taps of cards.
+The town's trips are written three ways, as agencies have them: a row for each trip, counts by date and hour, and taps of cards.
 """
 
 from __future__ import annotations
@@ -11,8 +11,13 @@ import io
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from cbdp.datasets.dataset import Dataset
 
 FIRST_DAY, DAY_COUNT = dt.date(2026, 3, 2), 28  # a Monday, and four weeks
 COMMUTER_COUNT, OTHER_PERSON_COUNT = 400, 300
@@ -159,3 +164,95 @@ def _csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(header)
     writer.writerows(rows)
     return out.getvalue()
+
+
+# The files of `cbdp demo`: the synthetic city as an agency would have it
+
+
+CITY_CONFIG = """\
+# A release of the built-in synthetic city: no real person is in it.
+preset = "odmts"
+
+[about]
+title = "Trips in a synthetic city"
+place = "Ann Arbor, Michigan (synthetic)"
+period = "one weekday"
+publisher = "cbdp demo"
+licence = "CC0 1.0"
+timezone = "America/Detroit"
+
+[data]
+trips = "trips.parquet"
+stops = "stops.csv"
+id = "{name}"
+expected_trips = {trips}
+
+[universe]
+time = {{ start = "{start}", end = "{end}", every = "30min" }}
+zones = {{ column = "zone" }}
+modes = {{ table = "modes.csv" }}
+
+[privacy]
+epsilon = {epsilon}
+unit = "trip"
+ledger = "ledger.sqlite"
+cap = 100
+budget = "balanced"  # `cbdp parts budgets` lists the others; or state a target
+
+[mechanism]
+name = "constraint-based"
+preset = "best"  # or "paper"
+
+[output]
+path = "release-{epsilon}"
+"""
+
+
+@dataclass(frozen=True)
+class Show:
+    """Which part of the city's day is shown, and the default folder for it."""
+
+    name: str
+    hours: tuple[str, str]
+    trips: int  # a round number that would be public
+    folder: str
+
+
+WHOLE = Show("synthetic Ann Arbor", ("06:00", "20:00"), 40_000, "cbdp-demo")
+QUICK = Show("synthetic Ann Arbor, two hours", ("08:00", "10:00"), 5_000, "cbdp-demo-quick")
+
+
+def write_city(city: Dataset, folder: Path, show: Show, epsilon: str) -> Path:
+    """The city as an agency would have it: a table of trips, one of stops, one of modes, and a configuration."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    folder.mkdir(parents=True, exist_ok=True)
+    table = io.BytesIO()
+    parquet.write_table(pa.table(dict(city.trips)), table)
+    _put(folder / "trips.parquet", table.getvalue())
+    columns = {"id": "stop", "name": "stop", "lat": "lat", "lon": "lon", "zone": "zone"}
+    _put_csv(folder / "stops.csv", columns, zip(*(city.stops[c] for c in columns.values()), strict=True))
+    mode = city.universe.attribute("mode")
+    stops = city.stops["stop"]
+    rows = ((o, d, mode.labels[mode.codes[i, j]]) for i, o in enumerate(stops) for j, d in enumerate(stops))
+    _put_csv(folder / "modes.csv", ("origin", "destination", "mode"), rows)
+    config = folder / f"epsilon-{epsilon}.toml"
+    start, end = show.hours
+    text = CITY_CONFIG.format(name=show.name, trips=show.trips, start=start, end=end, epsilon=epsilon)
+    _put(config, text.encode())
+    return config
+
+
+def _put_csv(path: Path, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(header)
+    writer.writerows(rows)
+    _put(path, out.getvalue().encode())
+
+
+def _put(path: Path, content: bytes) -> None:
+    """A file that is there already is left alone: trips that were written anew would be another data set's."""
+    if not path.exists() or path.read_bytes() != content:
+        path.write_bytes(content)

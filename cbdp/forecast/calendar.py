@@ -245,6 +245,13 @@ UNIT_PERIODS_OF_CALENDAR: Mapping[
 }
 
 
+def release_of_series(config: Config, slot: Slot | None) -> tuple[Config, Slot]:
+    """The configuration of one release of a series: that of the slot, or the first."""
+    check_series(config)
+    chosen = slot or first_slot(config)
+    return config_of_slot(config, chosen), chosen
+
+
 def config_of_slot(config: Config, slot: Slot) -> Config:
     """The configuration of one release: its place, its rows' place, its share of ε, its period."""
     check_series(config)

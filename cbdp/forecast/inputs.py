@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
 from cbdp.config import Config, DaySpan, FeatureSection, ListingFile, ModesSection, NamedPeriod, TimeGrid
+from cbdp.config.sections import budget_parts, noise_parts
 from cbdp.errors import InputError
 from cbdp.estimation.invariants import COUNT_COLUMN, read_public_counts, whole_table
 from cbdp.features import SINGLETON, TOTAL, Attribute, Dimension, Feature, FeatureDag, Universe, periods
-from cbdp.parts import Parts, did_you_mean
+from cbdp.parts import Parts, Setting, did_you_mean
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
 from cbdp.release import About, Dates
 from cbdp_features import calendar, places
 from cbdp_features.calendar import seconds_of_day
@@ -606,3 +608,163 @@ def about_of(config: Config) -> About | None:
 def _period_dates(config: Config, span: DaySpan) -> Dates:
     with config.source.at("about", "period"):
         return Dates(dt.date.fromisoformat(span.first), dt.date.fromisoformat(span.last))
+
+
+# What a mechanism is set to: its settings as they are written, its budget, noise, δ and public counts
+
+
+OPTIMAL_BUDGET = "optimal"  # the budget that goes by a target
+
+
+@dataclass(frozen=True)
+class MechanismKind:
+    """What a class of mechanisms is called, and can be set to."""
+
+    name: str
+    fields: frozenset[str]
+    law: str | None  # the noise that is drawn where none is asked for; None: no other can be
+    settings: Mapping[str, Setting]  # those of [mechanism]
+
+
+def mechanism_settings(
+    config: Config, kind: MechanismKind, features: FeatureDag, most_weights: int
+) -> dict[str, Any]:
+    """All that such a mechanism is made with, beside features, ε and unit; a file of weights may list so many trip types."""
+    return (
+        _written_settings(config, kind, features, most_weights)
+        | _budget_settings(config, kind, features)
+        | _noise_settings(config, kind)
+        | _delta_settings(config, kind, features)
+        | _public_settings(config, kind, features)
+    )
+
+
+def place_of_settings(config: Config) -> tuple[str, ...]:
+    """Where a mechanism that cannot be made of its settings is to be mended."""
+    privacy = config.privacy
+    if privacy.target is not None:
+        return "privacy", "target"
+    if isinstance(privacy.budget, Mapping) or privacy.budget == OPTIMAL_BUDGET:
+        return "privacy", "budget"
+    if privacy.law is not None:
+        return "privacy", "law"
+    return ("mechanism",)
+
+
+def _written_settings(
+    config: Config, kind: MechanismKind, features: FeatureDag, most_weights: int
+) -> dict[str, Any]:
+    """The settings that are written, checked against the features, the installed parts and the files."""
+    declared = kind.settings
+    settings: dict[str, Any] = {}
+    for name, value in config.mechanism.settings.items():
+        keys = ("mechanism", name)
+        if declared[name].kind == "names" or isinstance(value, Mapping):
+            check_features(config, features, keys, value)
+        with config.source.at(*keys):
+            settings |= _setting_values(config, features, name, declared[name], value, most_weights)
+    if SINGLETON not in settings.get("measured", [SINGLETON]):
+        raise config.source.error(
+            ("mechanism", "measured"), f"{SINGLETON!r} is not measured: every trip type needs a noisy count"
+        )
+    return settings
+
+
+def _setting_values(
+    config: Config, features: FeatureDag, name: str, declared: Setting, value: Any, most_weights: int
+) -> dict[str, Any]:
+    """What the mechanism is given for a setting."""
+    if isinstance(declared.choices, Parts) and isinstance(value, str):
+        check_chosen(declared.choices, value)
+    if declared.kind != "file":
+        return {name: value}
+    weights, source = weights_of(config, features.universe, value, most_weights)
+    return {name: weights, f"{name}_source": source}
+
+
+def _budget_settings(config: Config, kind: MechanismKind, features: FeatureDag) -> dict[str, Any]:
+    """How ε is shared: as it is written, or for a target."""
+    privacy = config.privacy
+    settings: dict[str, Any] = {}
+    if privacy.budget is not None:
+        if "budget" not in kind.fields:
+            raise config.source.error(
+                ("privacy", "budget"),
+                f"{kind.name} measures once and has no budget to share: leave budget out",
+            )
+        with config.source.at("privacy", "budget"):
+            if isinstance(privacy.budget, Mapping):
+                check_features(config, features, ("privacy", "budget"), privacy.budget)
+            else:
+                check_chosen(budget_parts(), privacy.budget)
+        settings["budget"] = privacy.budget
+    if privacy.target is not None:
+        if "target" not in kind.fields:
+            raise config.source.error(
+                ("privacy", "target"), f"{kind.name} cannot share ε for a target: leave target out"
+            )
+        check_features(config, features, ("privacy", "target"), privacy.target)
+        settings |= {
+            "target": privacy.target,
+            "expected_trips": config.data.expected_trips,
+            "expected_filled": config.data.expected_filled,
+        }
+    return settings
+
+
+def _public_settings(config: Config, kind: MechanismKind, features: FeatureDag) -> dict[str, Any]:
+    """Counts that are public already, for a mechanism that can meet them."""
+    if config.privacy.public is None:
+        return {}
+    if "public" not in kind.fields:
+        raise config.source.error(
+            ("privacy", "public"),
+            f"{kind.name} cannot meet public counts: leave public out, or use constraint-based",
+        )
+    return {"public": public_counts(config, features)}
+
+
+def _noise_settings(config: Config, kind: MechanismKind) -> dict[str, Any]:
+    """The law of the noise and what it is paid for in; the mechanism says which go together."""
+    privacy, setting = config.privacy, config.mechanism.settings.get("law")
+    if kind.law is None:
+        for name in ("law", "rho"):
+            if getattr(privacy, name) is not None:
+                raise config.source.error(
+                    ("privacy", name), f"{kind.name} draws geometric noise and spends ε: leave {name} out"
+                )
+        return {}
+    if privacy.law is not None and setting not in (None, privacy.law):
+        raise config.source.error(
+            ("privacy", "law"),
+            f"law is {privacy.law!r} here and {setting!r} in [mechanism]: leave one of them out",
+        )
+    with config.source.at(*(("privacy", "law") if setting is None else ("mechanism", "law"))):
+        chosen: str = privacy.law or setting or kind.law
+        check_chosen(noise_parts(), chosen)
+        currency = NOISE_DISTRIBUTIONS.get(chosen).currency
+    amounts = {"rho": privacy.rho, "delta": privacy.delta or None}
+    for name, value in amounts.items():
+        if currency == "epsilon" and value is not None:
+            raise config.source.error(
+                ("privacy", name),
+                f'law {chosen!r} spends pure ε, and no {"ρ" if name == "rho" else "δ"}: leave {name} out, or write law = "gaussian"',
+            )
+    return {"law": chosen} | {name: value for name, value in amounts.items() if value is not None}
+
+
+def _delta_settings(config: Config, kind: MechanismKind, features: FeatureDag) -> dict[str, Any]:
+    """δ is stated for the whole release, and shared evenly among the tables that need it."""
+    delta = config.privacy.delta
+    if kind.law is not None:
+        return {}
+    if "delta" not in kind.fields:
+        if delta:
+            raise config.source.error(("privacy", "delta"), f"{kind.name} spends no δ: leave delta out")
+        return {}
+    if not delta:
+        raise config.source.error(
+            ("privacy", "delta"), f"{kind.name} skips zeros and pays with δ: give a delta above 0, like 1e-6"
+        )
+    tables = config.mechanism.settings.get("tables") or [n for n in features.features if n != TOTAL]
+    return {"delta": delta / len(tables)}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
+from cbdp.config import TimeGrid
+from cbdp.config.sections import ZonesSection
 from cbdp.features import FeatureDag, Universe
 from cbdp.ledger import ChargeScope
 from cbdp.privacy.accounting import PrivacyGuarantee
@@ -17,6 +19,7 @@ from cbdp.privacy.measurement import PlannedAnswer
 from cbdp.privacy.noise import NoiseDistribution, PrivacyMeasure
 from cbdp.privacy.unit import Sensitivity, Unit
 from cbdp.release import About
+from cbdp_features.calendar import seconds_of_day
 from cbdp_features.places import Stops
 
 if TYPE_CHECKING:
@@ -156,3 +159,62 @@ def seconds(every: str) -> int:
     match = re.fullmatch(r"(\d+)(s|min|h)", every)
     assert match is not None
     return int(match[1]) * SECONDS_PER_UNIT[match[2]]
+
+
+# Other periods and fewer zones, from public inputs
+
+
+PERIOD_MINUTES = (5, 10, 15, 30, 60, 120, 180, 240, 360, 720)  # minutes of a period that people use
+FINER, COARSER = 1, 3  # periods to choose from, beside the configured ones
+ZONE_SHARES = (0.75, 0.5, 0.25)  # of the configured number of zones
+MIN_ZONES = 2  # one zone is the total
+
+
+def config_of_variant(config: Config, every: str | None, clusters: int | None) -> Config:
+    universe = config.universe
+    if every is not None:
+        assert isinstance(universe.time, TimeGrid)
+        universe = replace(universe, time=replace(universe.time, every=every))
+    if clusters is not None:
+        fewer = (
+            ZonesSection(balanced=clusters)
+            if zoning(config) == "balanced"
+            else ZonesSection(clusters=clusters)
+        )
+        universe = replace(universe, zones=fewer)
+    return replace(config, universe=universe)
+
+
+def other_periods(plan: PlannedRelease) -> list[str]:
+    """Other lengths of a period that fill the hours evenly: one finer, some coarser. Named periods have none."""
+    grid = plan.config.universe.time
+    if not isinstance(grid, TimeGrid):
+        return []
+    span, configured = seconds_of_day(grid.end) - seconds_of_day(grid.start), seconds(grid.every)
+    fit = sorted({60 * m for m in PERIOD_MINUTES if span % (60 * m) == 0 and 60 * m < span} | {span})
+    finer, coarser = [s for s in fit if s < configured], [s for s in fit if s > configured]
+    return [_period_text(s) for s in (*finer[-FINER:], *_evenly_chosen(coarser, COARSER))]
+
+
+def fewer_zones(plan: PlannedRelease) -> list[int]:
+    """Fewer zones, drawn anew from the stops' coordinates; none where tables do not go by zones."""
+    stops = plan.stops
+    if stops is None or stops.zone is None:
+        return []
+    if not any(".zone" in by for feature in plan.features.features.values() for by in feature.by):
+        return []
+    many = len(set(stops.zone))
+    numbers = dict.fromkeys(round(part * many) for part in ZONE_SHARES)
+    return [n for n in numbers if MIN_ZONES <= n < many]
+
+
+def _period_text(length: int) -> str:
+    return f"{length // 60}min" if length % 60 == 0 else f"{length}s"
+
+
+def _evenly_chosen(candidates: Sequence[int], many: int) -> list[int]:
+    """So many of these, from the first to the last."""
+    if len(candidates) <= many:
+        return list(candidates)
+    step = (len(candidates) - 1) / (many - 1)
+    return [candidates[round(n * step)] for n in range(many)]

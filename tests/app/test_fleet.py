@@ -14,9 +14,8 @@ import pytest
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.fleet import compare, fleet_for, riders_of, size
-from cbdp.app.fleet.riders import FleetRules, city_of, read
-from cbdp.app.fleet.riders import place as placed
+from cbdp.app.fleet import city_of, compare, fleet_for, read, riders_of, size
+from cbdp.app.fleet import place as placed
 from cbdp.errors import InputError
 from cbdp.text import INTERNAL_WARNING
 from cbdp.transit import (
@@ -32,6 +31,7 @@ from cbdp.transit import (
     size_fleet,
     spread,
 )
+from cbdp.transit.fleets import FleetRules
 from cbdp.transit.plugins import example_city, example_legs
 
 STOPS = [f"stop{i:02d}" for i in range(12)]

@@ -14,11 +14,11 @@ import pytest
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.fleet import size
-from cbdp.app.fleet.riders import FleetRules, city_of, is_built_in, read
+from cbdp.app.fleet import city_of, is_built_in, read, size
 from cbdp.datasets import ann_arbor
 from cbdp.errors import InputError
 from cbdp.release import About, Dates
+from cbdp.transit.fleets import FleetRules
 from cbdp_features.places import Stops
 
 BIKES = Path(__file__).parents[3] / "shared" / "data" / "bayarea_bike_2014"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import opal_series
-from cbdp.datasets import opal_taps
+from benchmarks.harness.opal_taps import opal_taps
 from cbdp.ledger import Ledger
 
 TAPS = functools.cache(opal_taps)

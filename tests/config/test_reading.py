@@ -250,7 +250,7 @@ def test_examples_meet_the_schema(text: str) -> None:
 
 
 def test_the_shipped_schema_is_that_of_the_code() -> None:
-    """`config.schema.json` is what the dataclasses say (write it anew with `python -m cbdp.app.config_schema`)."""
+    """`config.schema.json` is what the dataclasses say (write it anew with `make schema`)."""
     assert json.loads(config.SCHEMA.read_text(encoding="utf-8")) == config.schema()
 
 

@@ -185,7 +185,9 @@ def test_nested_features_form_a_tree() -> None:
 
 def _opal_part() -> tuple[cbdp.FeatureDag, np.ndarray]:
     """One day of ferry tap-ons by time and location."""
-    taps = cbdp.datasets.opal_taps(seed=0)
+    from benchmarks.harness.opal_taps import opal_taps
+
+    taps = opal_taps(seed=0)
     universe = taps.universes["ferry"]
     counts = taps.counts(taps.days[0], "ferry").reshape([len(d) for d in universe.dimensions.values()])[0]
     dims = {n: universe.dimensions[n] for n in ("time", "location")}

@@ -71,7 +71,7 @@ def test_a_manifest_without_any_one_of_its_keys_is_refused(tmp_path: Path) -> No
 
 
 def test_the_published_schema_follows_from_the_types() -> None:
-    """`manifest.schema.json` is what the types say (write it anew with `python -m cbdp.app.config_schema`)."""
+    """`manifest.schema.json` is what the types say (write it anew with `make schema`)."""
     assert manifest_model.schema() == manifest_schema()
     jsonschema.Draft202012Validator.check_schema(manifest_schema())
 

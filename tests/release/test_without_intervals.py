@@ -16,13 +16,13 @@ from exported import PLACES, city_release
 
 import cbdp
 from cbdp.app import cli
-from cbdp.app.fleet.riders import in_words
 from cbdp.errors import InputError
 from cbdp.estimation.posterior import Posterior
 from cbdp.release.export import export
 from cbdp.report import build
 from cbdp.report.series import build as series_page
 from cbdp.report.series import period_of
+from cbdp.transit.fleets import in_words
 from cbdp.transit.page import ZoneDemand
 
 WHY = "no measured table adds up to"

@@ -100,7 +100,7 @@ def test_a_setting_that_this_module_does_not_know_counts(city: Path, monkeypatch
     """Whatever [data] may come to say about reading rows makes another request, unless it is not stated."""
     from dataclasses import replace
 
-    from cbdp.app import plan as request
+    from cbdp.forecast import request
 
     plan = plan_of(city)
     monkeypatch.setattr(

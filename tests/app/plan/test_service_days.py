@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from daily_city import CONFIG, write_daily_city
 
-from cbdp.app import trips
 from cbdp.app.plan import plan
 from cbdp.app.series import run_series
 from cbdp.config import read
 from cbdp.errors import InputError
+from cbdp.forecast.continuity import COLUMN_KINDS, alike
 from cbdp.ledger import ChargeScope, Ledger
 
 NIGHT = 'day_starts = "04:00"'
@@ -69,7 +69,7 @@ def test_other_days_are_refused_before_a_row_is_read(
     pq.write_table(held.append_column("ended", held["at"]), city / "trips.parquet")
     config = read(other(city, (old, new)))
     monkeypatch.setattr("cbdp.app.publish.count", _never)
-    monkeypatch.setattr("cbdp.app.series.continuity.count", _never)
+    monkeypatch.setattr("cbdp.app.series.count", _never)
     with pytest.raises(
         InputError, match=rf"the series 'series' of near days.*{says}.*Write the same data.timezone"
     ):
@@ -100,8 +100,8 @@ def test_other_trips_of_the_same_riders_are_compared_by_zone_and_start(city: Pat
     assert plan(read(other(city, *zoned))).covers is not None
     with pytest.raises(InputError, match=r"days from 04:00 on"):
         plan(read(other(city, bikes, ("id = ", f"{NIGHT}\nid = "))))
-    assert trips.alike(*(f"of column {c!r}, times {z}, days from 00:00 on" for c, z in (("a", "UTC"), ("b", "UTC"))), same_data=False)  # fmt: skip
-    assert not trips.alike(*(f"of column 'a', times {z}, days from 00:00 on" for z in ("UTC", "Asia/Tokyo")), same_data=False)  # fmt: skip
+    assert alike(*(f"of column {c!r}, times {z}, days from 00:00 on" for c, z in (("a", "UTC"), ("b", "UTC"))), same_data=False)  # fmt: skip
+    assert not alike(*(f"of column 'a', times {z}, days from 00:00 on" for z in ("UTC", "Asia/Tokyo")), same_data=False)  # fmt: skip
 
 
 def test_releases_of_earlier_versions_are_read_from_their_folders(
@@ -121,3 +121,11 @@ def test_releases_of_earlier_versions_are_read_from_their_folders(
         assert [charge.covers and charge.covers.days for charge in ledger.charges()] == [""]
     with pytest.raises(InputError, match="the series 'series' of near days"):
         plan(read(other(old, ("id = ", f"{NIGHT}\nid = "))))
+
+
+def test_every_kind_of_column_can_be_read_back() -> None:
+    """A ledger's text on how days are read names what a column holds; whatever counting calls it is understood later."""
+    from cbdp.counting import columns
+
+    named = {columns.TEXT, columns.WHOLE, columns.REAL, columns.BOOLEAN, columns.DATE, columns.TIME}
+    assert {*named, columns.NULLS, columns.UNREADABLE} <= set(COLUMN_KINDS)

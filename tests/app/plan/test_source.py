@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cbdp.app.trips import source_hash
+from cbdp.counting.files import source_hash
 from cbdp.errors import InputError
 
 

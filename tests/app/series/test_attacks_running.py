@@ -14,8 +14,9 @@ import pytest
 from daily_city import CONFIG, write_daily_city
 
 import cbdp
+from cbdp.app import series
 from cbdp.app.cli import main
-from cbdp.app.series import continuity, run_series
+from cbdp.app.series import run_series
 from cbdp.config import read
 from cbdp.errors import InputError
 from cbdp.forecast.running import REDRAWN_SUMS
@@ -91,7 +92,7 @@ def test_weeks_cannot_be_moved_within_a_span(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("owner", "name", "after"),
-    [(continuity, "release_in_series", True), (Ledger, "released", False)],
+    [(series, "release_in_series", True), (Ledger, "released", False)],
     ids=["the sums are drawn", "the folder is written"],
 )
 def test_a_gap_stays_one_once_later_sums_may_be_drawn(
@@ -114,7 +115,7 @@ def test_a_gap_stays_one_once_later_sums_may_be_drawn(
     found = cbdp.load(city / "releases" / "2026-03-04").running
     assert found is not None
     assert found.number == 2
-    assert len(charges(city, REDRAWN_SUMS)) == (owner is continuity)
+    assert len(charges(city, REDRAWN_SUMS)) == (owner is series)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_sums_drawn_again_cost_what_the_larger_bound_of_earlier_days_may_change(
     city = write_daily_city(tmp_path, days=4, config=DAILY.replace("max_trips = 2", "max_trips = 8"))
     run(city, "2026-03-03")
     change(city, "max_trips = 8", "max_trips = 1")
-    killed(city, "2026-03-04", continuity, "release_in_series")
+    killed(city, "2026-03-04", series, "release_in_series")
     run(city, "2026-03-04")
     (again,) = charges(city, REDRAWN_SUMS)
     (table,) = cbdp.load(city / "releases" / "2026-03-04").manifest["running"]["tables"]

@@ -19,17 +19,18 @@ from daily_city import CONFIG, trip_table, write_daily_city
 
 import cbdp
 from cbdp.app.plan import plan
-from cbdp.app.series import continuity, run_series
-from cbdp.app.series.continuity import check_continuity
-from cbdp.app.trips import DayReading, alike, service_days
+from cbdp.app.series import run_series
+from cbdp.app.trips import service_days
 from cbdp.config import read
 from cbdp.counting import Clock, schema_of
 from cbdp.counting.inspection import second_count
 from cbdp.counting.plan import ClockForm, ServiceDays, make_plan
 from cbdp.counting.recount import series_day_of
 from cbdp.errors import InputError
+from cbdp.forecast import continuity
 from cbdp.forecast.account import status_of
 from cbdp.forecast.calendar import due_slots
+from cbdp.forecast.continuity import DayReading, alike, check_continuity
 from cbdp.ledger import Ledger
 
 FILES = CONFIG.replace("trips.parquet", "{period}.parquet")

@@ -14,7 +14,8 @@ import pytest
 from daily_city import CONFIG, write_daily_city
 
 import cbdp
-from cbdp.app.series import continuity, run_series
+from cbdp.app import series
+from cbdp.app.series import run_series
 from cbdp.config import read
 from cbdp.forecast.running import REDRAWN_SUMS
 from cbdp.ledger import Ledger
@@ -86,12 +87,12 @@ def test_whatever_instant_a_run_dies_at(tmp_path: Path) -> None:
     deaths: list[tuple[dt.date, tuple[Any, str, int] | None]] = [
         (first, (Ledger, "reserve", 1)),  # the span's
         (first, (Ledger, "reserve", 1)),  # the release's
-        (first, (continuity, "release_in_series", 1)),
+        (first, (series, "release_in_series", 1)),
         (first, (cbdp.Release, "save", 2)),  # the first is the rehearsal
         (first, None),
-        (second, (continuity, "release_in_series", 1)),
+        (second, (series, "release_in_series", 1)),
         (second, (Ledger, "released", 1)),
-        (third, (continuity, "_write", 1)),
+        (third, (series, "_write", 1)),
         (third, None),
     ]
     for until, death in deaths:

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.harness.opal_taps import CREMORNE, LATE_DAYS, MANLY, QUAY_3, TIMES, opal_taps
 from benchmarks.opal import tables_of
 from cbdp import Feature, FeatureDag, Trip
 from cbdp.audit import consistency, detection, differencing, external_tables, scale_recovery
 from cbdp.audit.findings import worst
 from cbdp.audit.tables import Pair, PublishedTables, from_release, with_public_support
-from cbdp.datasets import opal_taps
-from cbdp.datasets.opal_taps import CREMORNE, LATE_DAYS, MANLY, QUAY_3, TIMES
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased, Laplace, Mechanism, StabilityHistogram, ThresholdLaplace
 from cbdp.mechanisms.threshold import opal_budget

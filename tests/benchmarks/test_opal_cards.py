@@ -7,8 +7,7 @@ import functools
 
 import numpy as np
 
-from cbdp.datasets import opal_taps
-from cbdp.datasets.opal_taps import card_of_trips, tap_rows
+from benchmarks.harness.opal_taps import card_of_trips, opal_taps, tap_rows
 
 TAPS = functools.cache(opal_taps)
 

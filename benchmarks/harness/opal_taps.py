@@ -344,7 +344,6 @@ def _holder_of_habit(habits: int, seed: int) -> Ints:
 def tap_rows(taps: OpalTaps, seed: int = 0) -> Any:
     """Every tap as a row, with its trip and card: a table of two rows for each trip.
 
-    >>> from cbdp.datasets import opal_taps
     >>> tap_rows(opal_taps()).column_names
     ['day', 'tap', 'time', 'location', 'trip', 'card']
     """

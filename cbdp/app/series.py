@@ -1,7 +1,7 @@
-"""What holds a series together from one release to the next.
+"""A series of releases: one for every period of a calendar, each made once, whatever happens to the run that makes it.
 
-The universe and features stay the same within a version, periods do not overlap, days are over before they are released, rows that come late are counted for
-the curator, and running totals go on from what earlier runs kept.
+Which releases are made is known from the ledger alone. `cbdp.forecast.calendar` says which are due, `cbdp.forecast.continuity` refuses what would make it
+another series, `cbdp.app.publish` makes each release. Rows that come late are counted for the curator; running totals go on from what earlier runs kept.
 """
 
 from __future__ import annotations
@@ -10,246 +10,283 @@ import datetime as dt
 import json
 import os
 import secrets
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from cbdp.app.trips import AS_WRITTEN, DayReading, alike, read_as, schema_of, service_days, source_hash
-from cbdp.config import Config, read
+from cbdp.app.inspecting import reading_of_plan
+from cbdp.app.plan import Plan, plan, plan_of
+from cbdp.app.publish import Judge, PublishedRelease, publish
+from cbdp.app.trips import schema_of
+from cbdp.commands.stopping import Interrupts
+from cbdp.config import Config
 from cbdp.counting import Counts, count
 from cbdp.counting import plan as counting_plan
-from cbdp.counting.columns import NULLS
-from cbdp.counting.files import are_files
+from cbdp.counting.files import are_files, source_hash
 from cbdp.counting.linking import Prepared
 from cbdp.counting.plan import ServiceDays
+from cbdp.counting.plausibility import (
+    NOTHING_ACCEPTED,
+    Accepted,
+    DroppedError,
+    Plausibility,
+    judge_rows,
+    refuse_bounded,
+    refuse_unusual,
+)
+from cbdp.counting.reading import TripReading
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
-from cbdp.forecast.account import status_of
+from cbdp.forecast.account import Status, status_of
 from cbdp.forecast.calendar import (
     Slot,
-    charges_of,
-    check_names,
+    check_series,
     config_of_slot,
     due_slots,
     last_ended_day,
-    names_since,
+    pending,
     series_of,
-    shape_of,
 )
+from cbdp.forecast.continuity import changes_since, check_continuity, prior_of_earlier
+from cbdp.forecast.request import refuse_in_series
 from cbdp.forecast.running import PlaceInSpan, charges_for, check_fits_caps, declared, place_of
-from cbdp.ledger import Charge, FinishedCharge, Ledger
+from cbdp.ledger import FinishedCharge, Ledger
+from cbdp.ledger.store import exclusive_lock
 from cbdp.mechanisms import ConstraintBased
 from cbdp.mechanisms.continual import History, release_in_series
 from cbdp.privacy.measurement import Measurement
+from cbdp.privacy.unit import RELEASE, Person
+from cbdp.progress import Say, silent
 from cbdp.release import Release
-from cbdp.release.files import load, read_manifest
+from cbdp.release.files import load
+from cbdp.release.roles import counted_noun
 from cbdp.release.series import FINAL, RUNNING_TOTALS
 from cbdp.text import aligned
 from cbdp.untrusted import read_json
 from cbdp_features import calendar
 
-if TYPE_CHECKING:
-    from cbdp.app.plan import Plan
-    from cbdp.counting.reading import TripReading
-    from cbdp.features import FeatureDag
+Watching = Callable[[], AbstractContextManager[Interrupts]]
 
 
-# Whether the next release belongs to the series
+def unwatched() -> AbstractContextManager[Interrupts]:
+    """For programs that use this as a library: their signals stay their own."""
+    return nullcontext(Interrupts())
 
 
-MAX_SHOWN_VALUES = 3  # values of a dimension that an error names
+class SeriesStoppedError(CbdpError):
+    """A run ended early, after it had made releases."""
+
+    exit_code: ClassVar[int] = 1  # 2 promises that nothing was spent
 
 
-def check_continuity(plan: Plan) -> None:
-    """Refuse a release that would make another series of it. Nothing is spent."""
-    if not Ledger.started(plan.account.path):
+@dataclass(frozen=True)
+class Ran:
+    """What a run has done."""
+
+    due: int  # releases that are due by the day that was asked for
+    released: tuple[Path, ...]
+    finished: int  # by other runs
+    stopped: bool = False  # by a signal, after a release
+
+
+def run_series(
+    config: Config,
+    until: dt.date,
+    say: Say = silent,
+    *,
+    create_ledger: bool = False,
+    watching: Watching = unwatched,
+    accept_dropped: bool = False,
+    accept_unusual: bool = False,
+    detail: Say = silent,
+) -> Ran:
+    """Make what is due by the end of a day. It may be killed at any instant and run again, also twice at once.
+
+    `say` is told of each release and, for the curator alone, of its trips; `detail` of its stages. Where most rows would not count, or a period has no trips, it
+    stops before anything is charged, unless `accept_dropped` says otherwise; where rows are repeated, days have none, trips are many more or fewer than
+    expected or times are in UTC, unless `accept_unusual` does.
+    """
+    check_series(config)
+    refuse_in_series(config)
+    slots = due_slots(config, until)
+    waiting = pending(config, slots)
+    released: list[Path] = []
+    finished = len(slots) - len(waiting)
+    planner, judge = _Planner(config, waiting), judge_series(say, Accepted(accept_dropped, accept_unusual))
+    for n, slot in enumerate(waiting):
+        with _counting(released), watching() as interrupts:
+            if released:  # what they cost is spent
+                interrupts.stopped = f"{_after(released)}; nothing was charged for {slot.label}: run the command again to go on"
+            say(f"{slot.label}: release {n + 1} of {len(waiting)} that are due")
+            create = create_ledger and not released
+            done = _release(planner, slot, detail, create=create, interrupts=interrupts, judge=judge)
+        if done.fresh:
+            released.append(done.path)
+        else:
+            finished += 1
+            say(f"{slot.label}: another run has made it meanwhile")
+        if interrupts.heard and n + 1 < len(waiting):
+            return Ran(len(slots), tuple(released), finished, stopped=True)
+    return Ran(len(slots), tuple(released), finished)
+
+
+@contextmanager
+def _counting(released: Sequence[Path]) -> Iterator[None]:
+    """What stops a run that has made releases must not say that nothing was spent."""
+    try:
+        yield
+    except CbdpError as why:
+        if not released or getattr(why, "exit_code", None) == SeriesStoppedError.exit_code:
+            raise
+        raise SeriesStoppedError(f"{_after(released)}: {why}") from why
+
+
+def _after(released: Sequence[Path]) -> str:
+    stay = "which stays as it is" if len(released) == 1 else "which stay as they are"
+    return f"stopped after {len(released)} release{'s' * (len(released) > 1)} of this run, {stay}"
+
+
+@dataclass
+class _Planner:
+    """Plans of a series: what all its releases share is planned and rehearsed once for each stage."""
+
+    config: Config
+    waiting: Sequence[Slot]
+
+    def __post_init__(self) -> None:
+        self._first: dict[str, Plan] = {}
+        self.rehearsed: set[str] = set()
+        self.totals = Totals(self.config)
+        self.rows = RowsNow(() if _apart(self.config) else self.waiting)
+
+    def plan(self, slot: Slot) -> Plan:
+        first = self._first.get(slot.stage)
+        if first is not None:
+            return plan_of(first, self.config, slot)
+        self._first[slot.stage] = plan(self.config, slot)
+        return self._first[slot.stage]
+
+
+def _apart(config: Config) -> bool:
+    """Whether the rows of each period lie in files of their own."""
+    return any("{period}" in place for place in config.data.trips)
+
+
+def _release(
+    planner: _Planner, slot: Slot, say: Say, *, create: bool, interrupts: Interrupts, judge: Judge
+) -> PublishedRelease:
+    """One release, while no other run of the series makes one: what it is checked against stays as it is."""
+    with _alone(planner.config):
+        planned = planner.plan(slot)
+        check_continuity(planned)
+        changes, renamed = changes_since(planned)
+        planned = replace(planned, changes=changes, renamed=renamed)
+        planned = planner.totals.beside(with_earlier(planned))
+        rows = planner.rows.of(reading_of_plan(planned), slot)
+        with _folder(planned.output.parent):
+            done = publish(
+                planned,
+                say,
+                create_ledger=create,
+                interrupts=interrupts,
+                judge=judge,
+                rehearsed=slot.stage in planner.rehearsed,
+            )
+        if done.fresh:
+            planner.rehearsed.add(slot.stage)
+            note(planner.config, rows)
+            planner.totals.published(planned, done.path)
+    return done
+
+
+@contextmanager
+def _folder(place: Path) -> Iterator[None]:
+    """The folder of all releases, made for the first of them; a run that is refused leaves none behind."""
+    if place.is_dir():
+        yield
         return
-    series = series_of(plan.config)
-    with Ledger.view(plan.account.path) as ledger:
-        earlier = charges_of(ledger, series.name, plan.dataset)
-        _check_periods(plan, earlier)
-        _check_version(plan, earlier)
-        _check_days(plan, ledger, earlier)
-        _check_person(plan, ledger, earlier)
-        same = [c for c in earlier if c.part and c.part.version == series.version]
-        if any(c.part.shape != shape_of(plan.features) for c in same if c.part):
-            raise plan.config.source.error(("series", "version"), _changed(plan, ledger, same))
+    place.mkdir()
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # it holds something
+            place.rmdir()
+        raise
 
 
-def with_changes(plan: Plan) -> Plan:
-    """The plan with what has changed since the version before, as the last release of that one tells."""
-    version = series_of(plan.config).version
-    if version == 1 or not Ledger.started(plan.account.path):
+@contextmanager
+def _alone(config: Config) -> Iterator[None]:
+    ledger = Path(
+        os.path.realpath(config.path(config.privacy.ledger))
+    )  # whatever links lead to it, there is one lock
+    if not ledger.parent.is_dir():  # planning says so
+        yield
+        return
+    with exclusive_lock(ledger.with_name(f"{ledger.name}-lock-series")):
+        yield
+
+
+# Whether the rows of a series may be released: all of them are judged once in a run, and a period must have trips
+#
+# Both are decisions about private rows, shown to the curator alone, before anything is charged (docs/explanation/threat-model.md).
+
+
+def judge_series(say: Callable[[str], None], accepted: Accepted = NOTHING_ACCEPTED) -> Judge:
+    """The judge of one run of a series; what is `accepted` stops nothing."""
+    judged: dict[str, Plausibility] = {}  # places of trips that were looked at as a whole
+
+    def one(plan: Plan, counts: Counts) -> None:
+        noun = counted_noun(plan.universe)
+        say(f"counted {noun.number(int(counts.value.sum()))} in {plan.days} (private: for you alone)")
+        if accepted.dropped and accepted.unusual:
+            return
+        place = repr(plan.trips)
+        if place not in judged:
+            every, reading = _all_rows(plan), reading_of_plan(plan)
+            judge_rows(say, reading, every, accepted, days="all days together: ")
+            if not accepted.dropped and _periodic(plan):
+                refuse_bounded(reading, every)
+            judged[place] = Plausibility(reading, 0 if every.rows is None else every.rows.read)
+        if not accepted.dropped and not _periodic(plan):
+            refuse_bounded(reading_of_plan(plan), counts)
+        if not accepted.unusual and counts.value.sum():
+            inside = counts.value.sum() if counts.rows is None else counts.rows.inside
+            refuse_unusual(judged[place], int(inside), int(counts.value.sum()), plan.days)
+        if not accepted.dropped and not counts.value.sum():
+            raise DroppedError(
+                f"there are no {noun.many} in {plan.days}, nothing was spent: if its rows are still to come, run this again when they "
+                "are there; if nobody travelled, list the days in series.gaps or add --accept-dropped"
+            )
+
+    return one
+
+
+def _periodic(plan: Plan) -> bool:
+    """Whether a person's trips are bounded by periods, so that all rows together are bounded as each release is."""
+    return isinstance(plan.unit, Person) and plan.unit.per != RELEASE
+
+
+def _all_rows(plan: Plan) -> Counts:
+    return count(plan.trips, plan.universe, columns=plan.columns, unit=plan.unit, clock=plan.clock)
+
+
+# Earlier releases as a prior for the next (`series.earlier`): published files only, so nothing is spent
+
+
+def with_earlier(plan: Plan) -> Plan:
+    """The plan with a prior from the releases before its period; as it is where none is wanted, or there is none yet."""
+    if not series_of(plan.config).earlier:
         return plan
-    with Ledger.view(plan.account.path) as ledger:
-        earlier = charges_of(ledger, series_of(plan.config).name, plan.dataset)
-        before = [c for c in reversed(earlier) if c.part and c.part.version == version - 1]
-        names = names_since(plan.config, version)
-        changes = tuple(_differences(plan, ledger, before, names))
-        pairs = tuple((str(old), str(new)) for old, new in names.items())
-        return replace(plan, changes=changes, renamed=pairs)
-
-
-def _check_periods(plan: Plan, earlier: Sequence[Charge]) -> None:
-    slot = plan.slot
-    assert slot is not None
-    for charge in earlier:
-        covers, part = charge.covers, charge.part
-        if covers is None or part is None or covers.first is None or covers.last is None:
-            continue
-        apart = covers.last < slot.first or slot.last < covers.first
-        if not apart and (covers.first, covers.last) != (slot.first, slot.last):
-            raise plan.config.source.error(
-                ("series", "calendar"),
-                f"the period {slot.period} ({slot.first} to {slot.last}) overlaps {part.period} ({covers.first} to {covers.last}), "
-                "which was charged before: keep calendar and start as they were, or give this series another name",
-            )
-
-
-def _check_days(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
-    """Rows are given their days as in the last release that can be read: else a trip could be counted on two days, and paid for on one."""
-    for charge in reversed(earlier):
-        text = read_as(charge, ledger)
-        before = DayReading.of(text)
-        if text and before is not None and not before.kind:
-            text = str(before := _with_kind(before, plan, charge))
-        if text and not alike(text, plan.service_days):
-            raise plan.config.source.error(
-                ("data",),
-                f"a trip's day was read {text}, and would now be read {plan.service_days}: a trip could be counted on two days. Export the rows as before "
-                "(the same column, of the same type, with the same zone and written form), and keep data.timezone, data.day_starts and data.time_format as they were; or "
-                "begin a series of another name at least three days after the last release of this one",
-            )
-        if text and (before is None or before.kind != NULLS):  # what holds nothing has pinned nothing
-            return
-
-
-def _with_kind(before: DayReading, plan: Plan, charge: Charge) -> DayReading:
-    """The kind that a release of version 0.2 did not state, by the file of its rows, if these lie in a file of their own that is still there."""
-    raw, part = read(plan.config.source.path), charge.part
-    if part is None or charge.covers is None or charge.covers.last is None or raw.series is None:
-        return before
-    if not any("{period}" in place for place in raw.data.trips):
-        return before  # all rows are in one place, and have one kind
-    try:
-        slot = next(
-            s
-            for s in due_slots(raw, charge.covers.last + dt.timedelta(days=raw.series.final_after or 0))
-            if (s.period, s.stage) == (part.period, part.stage)
-        )
-        trips = schema_of(config_of_slot(raw, slot))
-        seen = DayReading.of(
-            service_days(plan.columns, plan.universe, trips.clock, trips.source, pinned=True)
-        )
-    except (CbdpError, OSError, StopIteration):
-        return before
-    if seen is None or seen.kind == NULLS:
-        return before
-    zone = seen.zone if before.zone == AS_WRITTEN else before.zone
-    return replace(before, kind=seen.kind, zone=zone)
-
-
-def _check_person(plan: Plan, ledger: Ledger, earlier: Sequence[Charge]) -> None:
-    """Persons are told apart by the same column as in the last release that can be read: else the account adds up two kinds of persons."""
-    now = getattr(plan.unit, "column", None)
-    if now is None:
-        return
-    for charge in reversed(earlier):
-        done = ledger.finished(charge.request)
-        before = None if done is None else _person_of(Path(done.path))
-        if before not in (None, now):
-            raise plan.config.source.error(
-                ("privacy", "unit"),
-                f"people were told apart by column {before!r}, and would now be by {now!r}: what all releases cost one person could not be told. "
-                f"Write person = {before!r} again, or begin a series of another name",
-            )
-        if before is not None:
-            return
-
-
-def _person_of(folder: Path) -> str | None:
-    try:
-        unit = read_manifest(folder)["privacy"]["unit"]
-    except CbdpError:
-        return None
-    return unit["column"] if unit["kind"] == "person" else None
-
-
-def _check_version(plan: Plan, earlier: Sequence[Charge]) -> None:
-    series = series_of(plan.config)
-    latest = max((c.part.version for c in earlier if c.part), default=0)
-    if series.version < latest or (latest and series.version > latest + 1):
-        raise plan.config.source.error(
-            ("series", "version"),
-            f"version is {series.version}, and the last release is of version {latest}: write {latest}, or {latest + 1} "
-            "if universe or features have changed",
-        )
-
-
-def _changed(plan: Plan, ledger: Ledger, same: Sequence[Charge]) -> str:
-    series = series_of(plan.config)
-    differences = "; ".join(_differences(plan, ledger, same)) or "the universe or the features"
-    return (
-        f"what is counted has changed since the first release of version {series.version} of the series: {differences}. Undo that, or "
-        f"write version = {series.version + 1} to go on with the new one"
-    )
-
-
-def _differences(
-    plan: Plan, ledger: Ledger, same: Sequence[Charge], names: Mapping[Hashable, Hashable] | None = None
-) -> list[str]:
-    """What has changed, as a release of that version tells; nothing if none can be read."""
-    for charge in same:
-        done = ledger.finished(charge.request)
-        if done is not None:
-            try:
-                before = load(Path(done.path)).features
-            except (CbdpError, OSError):
-                continue
-            if names:
-                with plan.config.source.at("series", "renamed"):
-                    check_names(before, plan.features, dict(names))
-            return list(differences(before, plan.features, names))
-    return []
-
-
-def differences(
-    before: FeatureDag, after: FeatureDag, names: Mapping[Hashable, Hashable] | None = None
-) -> Iterator[str]:
-    """How universe and features differ, in words; a value with another name is the same value."""
-    old, new = before.universe.dimensions, after.universe.dimensions
-    now = names or {}
-    if now:
-        yield f"{_named([*now])} with another name"
-    for name in [*old, *(n for n in new if n not in old)]:
-        if name not in new or name not in old:
-            yield f"the dimension {name!r} is {'gone' if name in old else 'new'}"
-            continue
-        was = [now.get(v, v) for v in old[name].values]
-        added = [v for v in new[name].values if v not in set(was)]
-        gone = [v for v in was if v not in set(new[name].values)]
-        if added:
-            yield f"{name} has {_named(added)} more"
-        if gone:
-            yield f"{name} has {_named(gone)} less"
-        if not added and not gone and list(new[name].values) != was:
-            yield f"the values of {name} are in another order"
-    tables, others = ({n: set(f.by) for n, f in dag.features.items()} for dag in (before, after))
-    for name in [*tables, *(n for n in others if n not in tables)]:
-        if name not in others or name not in tables:
-            yield f"the table {name!r} is {'gone' if name in tables else 'new'}"
-        elif tables[name] != others[name]:
-            yield f"the table {name!r} is by {', '.join(sorted(others[name]))}, and was by {', '.join(sorted(tables[name]))}"
-
-
-def _named(values: Sequence[object]) -> str:
-    shown = ", ".join(repr(v) for v in values[:MAX_SHOWN_VALUES])
-    more = "" if len(values) <= MAX_SHOWN_VALUES else f" and {len(values) - MAX_SHOWN_VALUES} others"
-    return f"{len(values)} value{'s' * (len(values) > 1)} ({shown}{more})"
+    mechanism = plan.mechanism
+    with plan.config.source.at("series", "earlier"):
+        if not isinstance(mechanism, ConstraintBased):
+            raise InputError(f"{mechanism.name} has no use for earlier releases: leave it out")
+        prior = prior_of_earlier(plan)
+    return plan if prior is None else replace(plan, mechanism=replace(mechanism, **prior.settings))
 
 
 # Closed periods. Private: rows are counted for the curator alone, and are in nothing that is published
@@ -298,7 +335,7 @@ class RowsNow:
         source = trips.trips if isinstance(trips, Prepared) else trips
         if not are_files(source):
             return rows_of(reading, [slot])
-        state = source_hash(trips)
+        state = source_hash(source)
         if state != self._state:
             slots = self.slots if slot in self.slots else [slot]
             self._state, self._rows = state, rows_of(reading, slots)
@@ -526,3 +563,6 @@ def _counted(config: Config, plan: Plan, place: PlaceInSpan, done: FinishedCharg
     with suppress(OSError):
         _write(plan, done.sha256, day)
     return day
+
+
+__all__ = ["Ran", "Status", "run_series", "status_of"]

@@ -6,39 +6,187 @@ tuned to the very riders it is judged by. Whatever was computed from real trips 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from cbdp.app.fleet.riders import (
-    CountedTrips,
+from cbdp.app.plan import plan
+from cbdp.arrays import Ints
+from cbdp.commands.new_file import check_new, write_new
+from cbdp.config import read as read_config
+from cbdp.counting import count
+from cbdp.datasets import ann_arbor_city
+from cbdp.datasets.ann_arbor import geography as synthetic
+from cbdp.errors import InputError
+from cbdp.features import Universe
+from cbdp.release import Release, load
+from cbdp.text import INTERNAL_WARNING
+from cbdp.transit import DISPATCHERS, plugins
+from cbdp.transit import page as pages
+from cbdp.transit.city import City, Driving
+from cbdp.transit.city_sources import URBAN_DRIVING, city_from_csv, city_from_gtfs, zones_from_csv
+from cbdp.transit.demand import Legs, fleet_counts, legs_of, spread
+from cbdp.transit.fleet_sizing import SearchSizer, Sizing
+from cbdp.transit.fleets import (
+    BUILT_IN,
     FleetRules,
+    added_up,
+    city_of_stops,
+    code_of,
+    comparison_table,
     demand_of,
     described,
     hours_of,
     in_words,
-    place,
-    published_trips,
-    read,
-    real_trips,
     see_working_folder,
-    selected,
+    service_table,
+    span_of,
+    stops_in,
+    where_texts,
 )
-from cbdp.commands.new_file import check_new, write_new
-from cbdp.text import INTERNAL_WARNING, aligned
-from cbdp.transit import DISPATCHERS, plugins
-from cbdp.transit import page as pages
-from cbdp.transit.city import City
-from cbdp.transit.demand import Legs, legs_of, spread
-from cbdp.transit.fleet_sizing import SearchSizer, Sizing
-from cbdp.transit.modes import Itineraries
+from cbdp.transit.modes import Itineraries, ModeRule
 from cbdp.transit.page import ZoneDemand
-from cbdp.transit.plugins import check_plugin, conforms
 from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 from cbdp_features.calendar import clock_time
+from cbdp_features.places import Stops
+
+# Counted trips: of a release or real ones, on one day, inside the hours
+
+
+@dataclass(frozen=True, eq=False)
+class CountedTrips:
+    """Trips by trip type: published ones, or the real ones (`internal`)."""
+
+    name: str
+    universe: Universe = field(repr=False)
+    index: Ints = field(repr=False)
+    value: Ints = field(repr=False)
+    internal: bool
+    note: str = ""
+    places: Stops | None = field(default=None, repr=False)
+    release: Release | None = field(
+        default=None, repr=False
+    )  # the published one, which answers questions about demand
+
+    @property
+    def total(self) -> int:
+        return int(np.sum(self.value))
+
+
+def read(source: str) -> CountedTrips:
+    """The trips of a release's folder, or the real ones that a configuration names."""
+    if Path(source).suffix == ".toml":
+        return _configured(source, None)
+    if Path(source).is_dir():
+        return published_trips(source)
+    raise InputError(
+        f"{source!r} is neither the folder of a release nor a configuration (.toml): check the path"
+    )
+
+
+def published_trips(folder: str) -> CountedTrips:
+    """The trips of a release, as fleets are sized on them."""
+    release = load(folder)
+    notes = [] if release.secure else ["simulation, not a release: its noise came from a seeded source"]
+    notes += added_up(release)
+    name = Path(folder).absolute().name
+    return CountedTrips(
+        name,
+        release.features.universe,
+        *fleet_counts(release),
+        internal=False,
+        note="\n".join(notes),
+        places=release.places,
+        release=release,
+    )
+
+
+def real_trips(source: str, universe: Universe) -> CountedTrips:
+    """The real trips by a release's trip types: those of a configuration, or of a file with the dimensions as columns."""
+    if Path(source).suffix == ".toml":
+        return _configured(source, universe)
+    counts = count(source, universe)
+    return CountedTrips("the real trips", universe, counts.index, counts.value, internal=True)
+
+
+def _configured(config: str, universe: Universe | None) -> CountedTrips:
+    """All trips, even where the unit of privacy is a person with at most so many: shuttles carry everybody."""
+    settings = read_config(config)
+    if settings.series is not None:
+        raise InputError(
+            f"{config} describes a series of releases: give a file with the trips of one day instead"
+        )
+    planned = plan(settings)
+    types = universe or planned.universe
+    counts = count(planned.trips, types, columns=planned.columns, clock=planned.clock)
+    return CountedTrips(
+        "the real trips", types, counts.index, counts.value, internal=True, places=planned.stops
+    )
+
+
+def selected(trips: CountedTrips, rules: FleetRules) -> CountedTrips:
+    """The trips of one day: inside the hours, and of one value of every dimension but origin, destination and time."""
+    universe = trips.universe
+    selection = where_texts(universe, rules)
+    codes = dict(zip(universe.dimensions, universe.unrank_codes(trips.index), strict=True))
+    keep = np.ones(len(trips.index), dtype=bool)
+    for name, value in selection.items():
+        code = code_of(universe, name, value)
+        keep &= codes[name] == code
+    first, last = span_of(universe, rules.hours)
+    keep &= (codes["time"] >= first) & (codes["time"] < last)
+    return replace(trips, index=trips.index[keep], value=trips.value[keep])
+
+
+# The city: the stops of the trips themselves, the built-in one, or one from files
+
+
+SAME_PLACE_DEGREES = 0.002  # degrees: two places that are one
+
+
+def place(rules: FleetRules, trips: CountedTrips) -> tuple[City, Itineraries]:
+    """The city, and how trips are served in it."""
+    see_working_folder(rules.sizer, rules.dispatcher, rules.modes)
+    city = city_of(rules, trips)
+    return city, ModeRule().choose(city) if rules.modes is None else plugins.choose(city, rules.modes)
+
+
+def city_of(rules: FleetRules, trips: CountedTrips) -> City:
+    """The trips' own stops unless --city names a table of stops (CSV), a GTFS feed (a folder or a zip) or the built-in city."""
+    path = Path(rules.city or BUILT_IN)
+    feed = path.is_dir() or path.suffix == ".zip"
+    without_table = rules.city in (None, BUILT_IN)
+    for option, fits in (("lines", not feed), ("times", not feed), ("zones", feed)):
+        if getattr(rules, option) and (not fits or without_table):
+            kind = "a GTFS feed" if option == "zones" else "a table of stops (CSV)"
+            raise InputError(f"--{option} needs {kind}: give one with --city")
+    if rules.city == BUILT_IN or (rules.city is None and is_built_in(trips)):
+        return ann_arbor_city(rules.driving(Driving()))
+    drive = rules.driving(URBAN_DRIVING)
+    if rules.city is None:
+        return city_of_stops(trips.name, trips.universe, trips.places, drive)
+    if feed:
+        zones, hubs = zones_from_csv(rules.zones) if rules.zones else (None, None)
+        return city_from_gtfs(path, zones=zones, hubs=hubs, driving=drive)
+    return city_from_csv(path, rules.lines, rules.times, driving=drive, units=rules.units)
+
+
+def is_built_in(trips: CountedTrips) -> bool:
+    """Whether the stops are those of the synthetic city, by name and, where both are known, by place."""
+    table = synthetic().columns()
+    at = dict(zip(table["stop"].tolist(), zip(table["lat"], table["lon"], strict=True), strict=True))
+    if not {str(v) for v in stops_in(trips.universe)} <= set(at):
+        return False
+    if trips.places is None:
+        return True
+    located = zip(trips.places.ids, trips.places.lat, trips.places.lon, strict=True)
+    return all(
+        str(s) not in at or np.hypot(at[str(s)][0] - a, at[str(s)][1] - o) <= SAME_PLACE_DEGREES
+        for s, a, o in located
+    )
+
 
 # Riders, their fleet, and its service
 
@@ -105,10 +253,6 @@ def print_quiet_zones(city: City, riders: Legs, demand: Mapping[str, ZoneDemand]
         print(f"zone {zone!r} has no shuttle legs, so it needs no shuttles{doubt}")
 
 
-def number(value: float, digits: int = 0) -> str:
-    return f"{value:,.{digits}f}" if math.isfinite(value) else "–"
-
-
 def page_path(page: str | None, *, internal: bool) -> Path | None:
     """Where the page goes. A wrong place is refused before the work begins."""
     if page is None:
@@ -124,10 +268,6 @@ def write_page(path: Path, html: str, *, internal: bool) -> None:
 
 
 # `cbdp fleet compare`: a release's fleet and the fleet of the real trips, both run on the real trips
-
-
-COMPARED_FIGURES = ("shuttles", "wait", "idle")
-Figures = Mapping[str, Mapping[str, float]]
 
 
 def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: str | None = None) -> int:
@@ -168,46 +308,7 @@ def _fleet(trips: CountedTrips, city: City, modes: Itineraries, rules: FleetRule
     return sizing.fleet
 
 
-def relative(value: float, original: float) -> float:
-    """The relative error, with its sign; NaN if there is no original to be relative to.
-
-    >>> relative(110, 100)
-    0.1
-    """
-    return round(value / original - 1, 12) if original and math.isfinite(original) else math.nan
-
-
-def comparison_table(city: City, ours: Figures, original: Figures) -> list[str]:
-    """Both fleets' figures with their relative errors in every zone, and the sum of it."""
-    head = ["zone", *(word for name in COMPARED_FIGURES for word in (name, "real", "error")), "unserved"]
-    rows = [_row(zone, ours[zone], original[zone]) for zone in (*city.zones, "total")]
-    errors = [abs(relative(ours["total"][n], original["total"][n])) for n in COMPARED_FIGURES]
-    shown = ", ".join(f"{n} {number(e, 3)}" for n, e in zip(COMPARED_FIGURES, errors, strict=True))
-    zones = [abs(relative(ours[z]["shuttles"], original[z]["shuttles"])) for z in city.zones]
-    finite = [e for e in zones if math.isfinite(e)]
-    mean = number(sum(finite) / len(finite), 3) if finite else "–"
-    return [
-        *aligned([head, *rows], right=range(1, len(head))),
-        f"Table 1, relative errors: {shown}; shuttles by zone, on average {mean}",
-    ]
-
-
-def _row(zone: str, ours: Mapping[str, float], original: Mapping[str, float]) -> list[str]:
-    cells = [zone]
-    for name in COMPARED_FIGURES:
-        error = relative(ours[name], original[name])
-        cells += [number(ours[name]), number(original[name])]
-        cells.append(f"{error:+.3f}" if math.isfinite(error) else "–")
-    return [*cells, number(ours["unserved"])]
-
-
 # `cbdp fleet size`: a fleet sized on a release and run on the same riders
-
-
-SERVICE_LABELS = {
-    "shuttles": "shuttles", "legs": "legs", "unserved": "unserved", "wait": "wait s", "wait95": "95 % s", "ride": "ride s",
-    "idle": "idle s", "parked": "parked s", "occupancy": "riders", "km": "km",
-}  # fmt: skip
 
 
 def size(source: str, rules: FleetRules | None = None, *, page: str | None = None) -> int:
@@ -223,7 +324,7 @@ def size(source: str, rules: FleetRules | None = None, *, page: str | None = Non
     sized = fleet_for(city, trips, riders, chosen)
     hours = "–".join(clock_time(s, seconds=False) for s in riders.hours)
     print(f"{trips.name}: {trips.total:,} trips, {hours}, {len(riders):,} shuttle legs")
-    demand = demand_of(demand_source, city, chosen)
+    demand = {} if demand_source.release is None else demand_of(demand_source.release, city, chosen)
     if demand:
         print(in_words(demand[pages.TOTAL]))
     print_quiet_zones(city, riders, demand)
@@ -239,30 +340,3 @@ def size(source: str, rules: FleetRules | None = None, *, page: str | None = Non
         html = pages.build(city, service, about=about, demand=demand, internal=demand_source.internal)
         write_page(out, html, internal=demand_source.internal)
     return 0
-
-
-def service_table(city: City, service: Service) -> list[str]:
-    """The figures of every zone and in total."""
-    by_zone = figures(service, city)
-    rows = [
-        [
-            zone,
-            *(
-                number(by_zone[zone][name], 1 if name in ("occupancy", "km") else 0)
-                for name in SERVICE_LABELS
-            ),
-        ]
-        for zone in (*city.zones, "total")
-    ]
-    return aligned([["zone", *SERVICE_LABELS.values()], *rows], right=range(1, len(SERVICE_LABELS) + 1))
-
-
-def print_checks(kind: str, name: str, *, seconds: float = 60.0) -> int:
-    """Print every check of the conformance kit; 1 if any failed."""
-    see_working_folder(name)
-    checks = check_plugin(kind, name, seconds=seconds)
-    for check in checks:
-        print(check)
-    passed = conforms(checks)
-    print(f"{name} {'conforms' if passed else 'does NOT conform'}: {kind}, {len(checks)} checks")
-    return 0 if passed else 1

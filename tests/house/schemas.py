@@ -1,4 +1,4 @@
-"""Write the published JSON Schemas of the configuration and of the manifest anew: `python -m cbdp.app.config_schema`."""
+"""Write the published JSON Schemas of the configuration and of the manifest anew: `make schema`."""
 
 import json
 

@@ -1,0 +1,368 @@
+"""A fleet on a release: the rules it is to keep, the part of the day it serves, the city of the release's stops, published demand, and tables of its service."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cbdp.errors import InputError
+from cbdp.features import Universe
+from cbdp.release import Release
+from cbdp.release.roles import is_single_day, period_of
+from cbdp.text import aligned
+from cbdp.transit.city import KM, KM_PER_UNIT, City, Driving
+from cbdp.transit.city_sources import city_on_earth
+from cbdp.transit.modes import codes_of, period_edges
+from cbdp.transit.page import TOTAL, ZoneDemand
+from cbdp.transit.simulator import Service, figures
+from cbdp_features.calendar import clock_time, dates_or_none, seconds_of_day
+from cbdp_features.places import Stops
+
+# Rules: which trips, which city, and how fleets are sized and run
+
+
+BUILT_IN = "built-in"
+PERIOD_SECONDS = 1800  # of each part of the day in which the limit of waits holds
+
+
+@dataclass(frozen=True)
+class FleetRules:
+    """The options of `cbdp fleet size` and `cbdp fleet compare`; a plug-in of None is the built-in one."""
+
+    city: str | None = None  # None: the stops of the trips themselves
+    lines: str | None = None
+    times: str | None = None
+    zones: str | None = None
+    units: str = KM
+    speed: float | None = None
+    detour: float | None = None
+    hours: str | None = None
+    only: Sequence[str] = ()
+    limit: int = 180
+    period: int = PERIOD_SECONDS  # 0: the limit holds for the whole hours only
+    seed: int = 0
+    sizer: str | None = None
+    dispatcher: str | None = None
+    modes: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("limit", "period"):
+            if getattr(self, name) < 0:
+                raise InputError(f"--{name} {getattr(self, name)}: give seconds, at least 0")
+        if self.units not in KM_PER_UNIT:
+            raise InputError(
+                f"--units {self.units}: give {' or '.join(KM_PER_UNIT)}; degrees need no unit, but columns called lat and lon"
+            )
+
+    def driving(self, usual: Driving) -> Driving:
+        """How shuttles drive, where nothing else is asked for as usual."""
+        return Driving(
+            usual.speed if self.speed is None else self.speed,
+            usual.detour if self.detour is None else self.detour,
+        )
+
+    @property
+    def promise(self) -> str:
+        """What a fleet is sized for, in words."""
+        parts = f", in each {self.period / 60:g} minutes" if self.period else ""
+        return f"sized for a mean wait of at most {self.limit} s in every zone{parts}"
+
+
+def see_working_folder(*plugins: str | None) -> None:
+    """Plug-ins may be modules of the working folder; installed ones come first. Where none is named, nothing there is ever loaded."""
+    here = str(Path.cwd())
+    if here not in sys.path and any(name is not None and ":" in name for name in plugins):
+        sys.path.append(here)
+
+
+# The part of the day that is served: hours, and one value of every other dimension
+
+
+NEEDED_DIMENSIONS = ("origin", "destination", "time")
+
+
+def added_up(release: Release) -> list[str]:
+    """A warning where the trips of several days are counted together: a fleet serves one day."""
+    dated = any(dates_or_none(d) is not None for d in release.features.universe.dimensions.values())
+    period = period_of(release)
+    if dated or period is None or is_single_day(release):
+        return []
+    text = (
+        f"the trips of {period} are added up, and the fleet is sized as if all were made on one day: publish days or types of days "
+        "apart (universe.days), and choose one with --only"
+    )
+    return [text]
+
+
+def where_texts(universe: Universe, rules: FleetRules) -> dict[str, str]:
+    """The chosen value of every dimension that needs one."""
+    for name in NEEDED_DIMENSIONS:
+        if name not in universe.dimensions:
+            raise InputError(f"the trips have no {name!r}: shuttles need origin, destination and time")
+    selection = dict(_pair(text) for text in rules.only)
+    for name in universe.dimensions:
+        if name not in NEEDED_DIMENSIONS and name not in selection:
+            raise InputError(
+                f"the trips also have the dimension {name!r}, and shuttles run on one day: choose with --only {name}=VALUE"
+            )
+    return selection
+
+
+def where_values(universe: Universe, rules: FleetRules) -> dict[str, Hashable]:
+    """The chosen value of every dimension that needs one, as the universe has it."""
+    return {
+        n: universe.dimension(n).values[code_of(universe, n, v)]
+        for n, v in where_texts(universe, rules).items()
+    }
+
+
+def times_inside(universe: Universe, rules: FleetRules) -> list[Hashable]:
+    """The periods inside the hours."""
+    first, last = span_of(universe, rules.hours)
+    return list(universe.dimension("time").values[first:last])
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--only {text}: write it as dimension=value")
+    return name, value
+
+
+def code_of(universe: Universe, name: str, value: str) -> int:
+    if name not in universe.dimensions:
+        raise InputError(
+            f"--only {name}={value}: the trips have no dimension {name!r}, but {', '.join(universe.dimensions)}"
+        )
+    values = [str(v) for v in universe.dimension(name).values]
+    if value not in values:
+        raise InputError(f"--only {name}={value}: there are {', '.join(values[:10])}")
+    return values.index(value)
+
+
+def hours_of(universe: Universe, rules: FleetRules) -> tuple[int, int]:
+    """The seconds of the day between which trips begin."""
+    edges = period_edges(universe)
+    first, last = span_of(universe, rules.hours)
+    return int(edges[first]), int(edges[last])
+
+
+def span_of(universe: Universe, hours: str | None) -> tuple[int, int]:
+    """The periods of the day that the hours cover, as a half-open range."""
+    edges = period_edges(universe).tolist()
+    if hours is None:
+        return 0, len(edges) - 1
+    begin, _, end = hours.partition("-")
+    try:
+        first, last = (edges.index(seconds_of_day(t)) for t in (begin, end))
+    except ValueError:
+        raise InputError(
+            f"--hours {hours}: write them as 08:00-10:00, at times where a period begins or ends "
+            f"({clock_time(edges[0], seconds=False)} to {clock_time(edges[-1], seconds=False)})"
+        ) from None
+    if first >= last:
+        raise InputError(f"--hours {hours}: the end must come after the start")
+    return first, last
+
+
+# The city of the trips' own stops
+
+
+TRIP_ENDS = ("origin", "destination")
+
+
+def city_of_stops(name: str, universe: Universe, places: Stops | None, driving: Driving) -> City:
+    """A city of the stops and zones of some trips; what else it needs follows the rules of `cbdp.transit.city_sources`."""
+    if places is None or np.isnan(places.lat).all():
+        raise InputError(
+            f"the stops of {name} have no coordinates: give a table with --city stops.csv (columns stop, and lat and lon, or "
+            "x and y with --units km or --units m)"
+        )
+    code = {stop: n for n, stop in enumerate(places.ids)}
+    stop_ids = list(dict.fromkeys(stops_in(universe)))
+    for stop in stop_ids:
+        if stop not in code or np.isnan(places.lat[code[stop]]):
+            raise InputError(
+                f"the stop {stop!r} has no coordinates: add them to the stops of the release, or give all stops with --city stops.csv"
+            )
+    rows = np.array([code[stop] for stop in stop_ids])
+    labels = _zone_of_stop(universe, places)
+    stops = Stops(
+        tuple(stop_ids),
+        tuple(places.names[r] for r in rows),
+        places.lat[rows],
+        places.lon[rows],
+        None if labels is None else tuple(str(labels[stop]) for stop in stop_ids),
+    )
+    return city_on_earth(stops, driving=driving, what=f"the stops of {name}")
+
+
+def stops_in(universe: Universe) -> list[Hashable]:
+    return [
+        value for end in TRIP_ENDS if end in universe.dimensions for value in universe.dimensions[end].values
+    ]
+
+
+def _zone_of_stop(universe: Universe, places: Stops) -> dict[Hashable, Hashable] | None:
+    """The zone of each stop: as the trips are counted, else as the table of stops has it."""
+    zone_of: dict[Hashable, Hashable] = {}
+    for end in TRIP_ENDS:
+        zones = universe.attributes.get(f"{end}.zone")
+        if zones is None or zones.of != (end,):
+            return None if places.zone is None else dict(zip(places.ids, places.zone, strict=True))
+        codes = zones.codes.tolist()
+        zone_of |= {v: zones.labels[c] for v, c in zip(universe.dimensions[end].values, codes, strict=True)}
+    return zone_of
+
+
+def described(city: City) -> str:
+    """The city in a line, its size in kilometres first: whoever mixed up units sees it here."""
+    wide = float(np.hypot(np.ptp(city.x), np.ptp(city.y)))
+    zones = "1 zone" if len(city.zones) == 1 else f"{len(city.zones)} zones"
+    lines = f", {len(city.lines)} bus lines between {len(city.hubs)} hubs" if city.lines else ""
+    return f"{len(city)} stops within {wide:,.1f} km, {zones}{lines}"
+
+
+# Demand: published trips by zone, with their intervals. Nothing is spent
+
+
+DEMAND_CONFIDENCE = 0.9  # of the intervals beside published trips
+DEMAND_COLUMNS = ("count", "low", "high")
+Where = Mapping[str, list[Any]]
+
+
+def demand_of(release: Release, city: City, rules: FleetRules) -> dict[str, ZoneDemand]:
+    """The trips that begin in each zone and in all, of the chosen day and hours; none where the release's tables do not add up."""
+    if release.tables:
+        return {}
+    chosen: dict[str, list[Any]] = {n: [v] for n, v in where_values(release.features.universe, rules).items()}
+    if rules.hours is not None:
+        chosen["time"] = times_inside(release.features.universe, rules)
+    try:
+        return {TOTAL: _asked(release, chosen)} | _by_zone(release, city, chosen)
+    except InputError as why:
+        print(f"demand is stated without intervals: {why}")
+        return {}
+
+
+def _by_zone(release: Release, city: City, chosen: Where) -> dict[str, ZoneDemand]:
+    """One question where the zones are those that trips are counted by; else one for each."""
+    universe = release.features.universe
+    zones = _zone_stops(universe, city)
+    counted_zones = universe.attributes.get("origin.zone")
+    if counted_zones is None or counted_zones.of != ("origin",):
+        return {zone: _asked(release, {**chosen, "origin": stops}) for zone, stops in zones.items()}
+    stops = universe.dimension("origin").values
+    named = {
+        stop: str(counted_zones.labels[c])
+        for stop, c in zip(stops, counted_zones.codes.tolist(), strict=True)
+    }
+    if any(named[stop] != zone for zone, zone_stops in zones.items() for stop in zone_stops):
+        return {zone: _asked(release, {**chosen, "origin": zone_stops}) for zone, zone_stops in zones.items()}
+    answer: dict[str, Any] = dict(release.ask("origin.zone", dict(chosen) or None, DEMAND_CONFIDENCE))
+    return {str(zone): _demand_in(answer, row) for row, zone in enumerate(answer["origin.zone"])}
+
+
+def _asked(release: Release, where: Where) -> ZoneDemand:
+    answer: dict[str, Any] = dict(release.ask(where=dict(where) or None, confidence=DEMAND_CONFIDENCE))
+    return _demand_in(answer, 0)
+
+
+def _demand_in(answer: Mapping[str, Any], row: int) -> ZoneDemand:
+    count, low, high = (float(answer[name][row]) for name in DEMAND_COLUMNS)
+    return ZoneDemand(int(count), *(None if math.isnan(end) else int(end) for end in (low, high)))
+
+
+def _zone_stops(universe: Universe, city: City) -> dict[str, list[Hashable]]:
+    """The stops of every zone that trips can begin in."""
+    zone = city.zone[codes_of(city, universe, "origin")].tolist()
+    stops_by_zone: dict[str, list[Hashable]] = {}
+    for stop, z in zip(universe.dimension("origin").values, zone, strict=True):
+        stops_by_zone.setdefault(city.zones[z], []).append(stop)
+    return stops_by_zone
+
+
+def in_words(asked: ZoneDemand) -> str:
+    """A count with what it may be.
+
+    >>> in_words(ZoneDemand(566, 541, 592))
+    '566 published trips; the true number is between 541 and 592 (90 % confidence)'
+    """
+    if asked.low is None or asked.high is None:
+        return f"{asked.count:,} published trips; no interval tells how far the true number may be from that"
+    return (
+        f"{asked.count:,} published trips; the true number is between {asked.low:,} and {asked.high:,} "
+        f"({DEMAND_CONFIDENCE:.0%} confidence)"
+    ).replace("%", " %", 1)
+
+
+# Tables of a service, and of two of them
+
+
+def number(value: float, digits: int = 0) -> str:
+    return f"{value:,.{digits}f}" if math.isfinite(value) else "–"
+
+
+COMPARED_FIGURES = ("shuttles", "wait", "idle")
+Figures = Mapping[str, Mapping[str, float]]
+
+
+def relative(value: float, original: float) -> float:
+    """The relative error, with its sign; NaN if there is no original to be relative to.
+
+    >>> relative(110, 100)
+    0.1
+    """
+    return round(value / original - 1, 12) if original and math.isfinite(original) else math.nan
+
+
+def comparison_table(city: City, ours: Figures, original: Figures) -> list[str]:
+    """Both fleets' figures with their relative errors in every zone, and the sum of it."""
+    head = ["zone", *(word for name in COMPARED_FIGURES for word in (name, "real", "error")), "unserved"]
+    rows = [_compared_row(zone, ours[zone], original[zone]) for zone in (*city.zones, "total")]
+    errors = [abs(relative(ours["total"][n], original["total"][n])) for n in COMPARED_FIGURES]
+    shown = ", ".join(f"{n} {number(e, 3)}" for n, e in zip(COMPARED_FIGURES, errors, strict=True))
+    zones = [abs(relative(ours[z]["shuttles"], original[z]["shuttles"])) for z in city.zones]
+    finite = [e for e in zones if math.isfinite(e)]
+    mean = number(sum(finite) / len(finite), 3) if finite else "–"
+    return [
+        *aligned([head, *rows], right=range(1, len(head))),
+        f"Table 1, relative errors: {shown}; shuttles by zone, on average {mean}",
+    ]
+
+
+def _compared_row(zone: str, ours: Mapping[str, float], original: Mapping[str, float]) -> list[str]:
+    cells = [zone]
+    for name in COMPARED_FIGURES:
+        error = relative(ours[name], original[name])
+        cells += [number(ours[name]), number(original[name])]
+        cells.append(f"{error:+.3f}" if math.isfinite(error) else "–")
+    return [*cells, number(ours["unserved"])]
+
+
+SERVICE_LABELS = {
+    "shuttles": "shuttles", "legs": "legs", "unserved": "unserved", "wait": "wait s", "wait95": "95 % s", "ride": "ride s",
+    "idle": "idle s", "parked": "parked s", "occupancy": "riders", "km": "km",
+}  # fmt: skip
+
+
+def service_table(city: City, service: Service) -> list[str]:
+    """The figures of every zone and in total."""
+    by_zone = figures(service, city)
+    rows = [
+        [
+            zone,
+            *(
+                number(by_zone[zone][name], 1 if name in ("occupancy", "km") else 0)
+                for name in SERVICE_LABELS
+            ),
+        ]
+        for zone in (*city.zones, "total")
+    ]
+    return aligned([["zone", *SERVICE_LABELS.values()], *rows], right=range(1, len(SERVICE_LABELS) + 1))
