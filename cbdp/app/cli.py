@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -552,14 +551,14 @@ def audit(
     from cbdp.app.audit.run import audit_release, check_output_path
     from cbdp.audit.findings import build, lines
     from cbdp.commands.new_file import write_new
-    from cbdp.progress import in_quarters, watched
+    from cbdp.progress import shown, silent
 
     outputs = [Path(p) for p in (out, json_file) if p is not None]
     for path in outputs:
         check_output_path(path, Path(release), sensitive=trips is not None)
     if len({p.absolute() for p in outputs}) < len(outputs):
         raise InputError(f"--out and --json both name {str(outputs[0])!r}: choose two files")
-    with watched(in_quarters(say)) if sys.stderr.isatty() else nullcontext():
+    with shown(say if sys.stderr.isatty() else silent):
         done = audit_release(
             release, ledger=ledger, config=config, trips=True if trips == TRIPS_OF_CONFIG else trips
         )

@@ -35,7 +35,7 @@ from cbdp.forecast.request import is_unbought
 from cbdp.ledger import Charge, Ledger
 from cbdp.ledger.charges import SYMBOLS, reserve_arguments
 from cbdp.measuring import MAX_DENSE_TRIP_TYPES
-from cbdp.progress import Say, in_quarters, silent, tell, watched
+from cbdp.progress import Say, shown, silent, tell
 from cbdp.release.files import MANIFEST, Saved, load, read_manifest
 from cbdp.release.layout import check_writable
 from cbdp.scratch import partial_name, sweep
@@ -267,7 +267,7 @@ def rehearse(run: Run) -> None:
     with (
         run.stage("trying all steps with made-up trips, before anything is spent"),
         run.interrupts.temporary(place) as work,
-        watched(in_quarters(run.say)),
+        shown(run.say),
     ):
         mechanism, counts = rehearsed(plan.mechanism)
         named: Any = {"places": plan.stops, "about": plan.about, "series": plan.series}
@@ -347,7 +347,7 @@ def stages_after_charge(run: Run) -> int:
 
 def measured(run: Run, counts: Counts) -> Release:
     plan = run.plan
-    with run.stage("measuring, solving and rounding"), watched(in_quarters(run.say)):
+    with run.stage("measuring, solving and rounding"), shown(run.say):
         release = (plan.running or plan.mechanism).release(counts)
         release = replace(release, places=plan.stops, about=plan.about, series=plan.series)
     with run.stage("working out intervals"):

@@ -22,6 +22,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from cbdp.errors import CbdpError
 from cbdp.parts import did_you_mean
+from cbdp.progress import on_terminal
 from cbdp.text import message, shown
 
 REFUSED, INTERRUPTED = 2, 130  # 130 is what shells expect after Ctrl-C
@@ -44,7 +45,11 @@ def run(program: click.Group, argv: Sequence[str] | None = None) -> int:
         sys.excepthook = _report_fault
         if instruction := os.environ.get(COMPLETION_VARIABLE):
             return shell_complete(program, {}, "cbdp", COMPLETION_VARIABLE, instruction)
-    with redirect_stdout(_Shown(sys.stdout)), redirect_stderr(_Shown(sys.stderr)):
+    with (
+        on_terminal(sys.stderr),
+        redirect_stdout(_Shown(sys.stdout)),
+        redirect_stderr(_Shown(sys.stderr)),
+    ):
         return _main(program, argv)
 
 

@@ -20,6 +20,7 @@ import click
 from cbdp.commands.new_file import check_new, write_new
 from cbdp.commands.program import FILE, FOLDER, argument, command, name_of, option, release_argument, say
 from cbdp.errors import InputError
+from cbdp.progress import shown, silent
 from cbdp.text import aligned, cell_of, spreadsheet_cell
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ def ask(
     csv_file: str | None,
 ) -> int:
     """Answer any question about a release, with intervals and shares; spends nothing."""
-    from cbdp.progress import in_quarters, watched
     from cbdp.release import load
 
     if csv_file and (out or form != "text"):
@@ -82,8 +82,7 @@ def ask(
     if place is not None:
         check_new(Path(place), internal=False)
     whole = None if share_of is None else () if share_of.strip() == WHOLE_TOTAL else _names(share_of)
-    quarter = in_quarters(say if sys.stderr.isatty() else lambda _: None)
-    with watched(lambda stage, done: quarter(stage, done) if stage == "runs" else None):
+    with shown(say if sys.stderr.isatty() else silent, only=("runs",)):
         answer = load(release).ask(_names(by), where, confidence, whole, sharp)
     text = {"text": answer_text, "csv": answer_csv, "json": answer_json}[form](answer)
     if place is not None:
@@ -190,11 +189,9 @@ class AskedComparison:
             check_new(Path(path), internal=False)
 
     def of(self, first: Sequence[Release], second: Sequence[Release]) -> int:
-        from cbdp.progress import in_quarters, watched
         from cbdp.release.comparison import compare
 
-        quarter = in_quarters(say)
-        with watched(lambda stage, done: quarter(stage, done) if stage == "runs" else None):
+        with shown(say, only=("runs",)):
             changes = compare(first, second, _names(self.by), self.where or None, self.confidence)
         text = {"text": change_text, "csv": change_csv, "json": change_json}[self.form](changes)
         if self.page:

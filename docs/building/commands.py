@@ -16,7 +16,7 @@ HEAD = """# Command line
 
 `cbdp COMMAND --help` says the same in your terminal. What a command's [exit code](exit-codes.md) means is the same for all.
 
-On a terminal, tables fit its width and long work shows a bar; in a pipe, a file or a log both are plain lines. A wrong word gets one line with the closest right one.
+On a terminal long work shows bars; in a pipe, a file or a log these are plain lines. A wrong word gets one line with the closest right one.
 
 ## Completion { #completion }
 

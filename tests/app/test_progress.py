@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
+import pytest
+
 from cbdp.datasets import ann_arbor
 from cbdp.mechanisms import ConstraintBased
-from cbdp.progress import in_quarters, tell, watched
+from cbdp.progress import in_quarters, on_terminal, shown, silent, tell, watched
 
 CITY = ann_arbor(seed=0, hours=("08:00", "09:00"))
 
@@ -39,3 +43,58 @@ def test_quarters_are_told_once_and_silence_is_kept_outside() -> None:
         "  counting: 75 %",
         "  rounding …",
     ]
+
+
+class Terminal(io.StringIO):
+    """Where a person looks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def _work() -> None:
+    for step in range(1, 11):
+        tell("counting", step / 10)
+    tell("rounding")
+
+
+def test_a_terminal_gets_bars_and_a_log_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal each stage is a bar, and nothing is said in lines; the cursor stays, however the process ends."""
+    monkeypatch.setenv("TERM", "xterm")
+    said: list[str] = []
+    screen = Terminal()
+    with on_terminal(screen), shown(said.append):
+        _work()
+    assert said == []
+    assert "counting" in screen.getvalue()
+    assert "rounding" in screen.getvalue()
+    assert "100%" in screen.getvalue()
+    assert "\x1b[?25l" not in screen.getvalue()
+    with on_terminal(io.StringIO()), shown(said.append):
+        _work()
+    assert said == [
+        "  counting …",
+        "  counting: 25 %",
+        "  counting: 50 %",
+        "  counting: 75 %",
+        "  rounding …",
+    ]
+
+
+def test_a_library_is_silent_and_a_terminal_that_cannot_draw_gets_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody who watches gets no bar, and of stages that are not asked for there is none."""
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    with on_terminal(screen), shown(silent):
+        _work()
+    assert screen.getvalue() == ""
+    with on_terminal(screen), shown(print, only=("rounding",)):
+        _work()
+    assert "counting" not in screen.getvalue()
+    said: list[str] = []
+    monkeypatch.setenv("TERM", "dumb")
+    with on_terminal(screen), shown(said.append, only=("rounding",)):
+        _work()
+    assert said == ["  rounding …"]
