@@ -92,11 +92,13 @@ def compiled_ahead(
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """A kernel that `prepare` compiles for these kinds of arguments (for others when it is first called with them).
 
-    >>> @compiled_ahead("f8[::1], f8")
-    ... @kernel
-    ... def scale(values, factor):
-    ...     for u in range(len(values)):
-    ...         values[u] *= factor
+    ```python
+    @compiled_ahead("f8[::1], f8")
+    @kernel
+    def scale(values, factor):
+        for u in range(len(values)):
+            values[u] *= factor
+    ```
     """
 
     def state(function: Callable[..., R]) -> Callable[..., R]:

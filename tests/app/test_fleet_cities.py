@@ -163,7 +163,7 @@ def test_demand_is_stated_with_the_release_s_own_intervals(
     total = release.ask(where=where)
     said = f"{total['count'][0]} published trips; the true number is between {total['low'][0]} and {total['high'][0]} (90 % confidence)"
     assert said in capsys.readouterr().out
-    html = page.read_text("utf-8").replace("\u00a0", " ")
+    html = page.read_text("utf-8").replace("\u00a0", " ").replace("&nbsp;", " ")
     assert said in html
     answer = release.ask(by="origin.zone", where=where)
     for count, low, high in zip(*(answer[n].tolist() for n in ("count", "low", "high")), strict=True):
