@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cbdp.arrays import Bools, Floats, Ints
+from cbdp.arrays import Bools, Floats, Indices, Ints
 from cbdp.compiling import compiled_ahead, inlined, kernel
 from cbdp.features import SINGLETON, FeatureDag
 
@@ -43,7 +41,7 @@ class LargestFractions:
         return self.leaf[kept]
 
 
-def largest_fractions(cell: NDArray[Any], part: Ints, free: Bools, quota: Ints) -> LargestFractions:
+def largest_fractions(cell: Indices, part: Ints, free: Bools, quota: Ints) -> LargestFractions:
     """The best leaves of each cell among those that are free to go up."""
     available = np.bincount(cell[free], minlength=len(quota))
     room = np.minimum(quota + 1, available)
@@ -139,7 +137,7 @@ class RoundingSets:
     unit: int  # how many parts make one trip
     part: Ints  # of each leaf, its fraction of a trip
     # of each leaf; cells are numbered by their first leaf, whatever the order of the features
-    cell: NDArray[Any]
+    cell: Indices
     element: Mapping[str, Ints]  # feature (by name) → element of each cell, numbered without gaps
     leaves: IntegerRange
     cells: IntegerRange
@@ -168,7 +166,7 @@ def rounding_sets(
     )
 
 
-def group_sums(group: NDArray[Any], numbers: NDArray[Any], groups: int | None = None) -> Ints:
+def group_sums(group: Indices, numbers: Ints | Bools, groups: int | None = None) -> Ints:
     """Exact sums by group: `np.bincount` for integers."""
     total = np.zeros(int(group.max(initial=-1)) + 1 if groups is None else groups, dtype=np.int64)
     _add_by_group(total, group, numbers)
@@ -182,7 +180,7 @@ def _add_by_group(total, group, numbers):  # type: ignore[no-untyped-def]  # noq
         total[group[u]] += numbers[u]
 
 
-def _cells_and_elements(features: FeatureDag, index: Ints) -> tuple[NDArray[Any], dict[str, Ints]]:
+def _cells_and_elements(features: FeatureDag, index: Ints) -> tuple[Indices, dict[str, Ints]]:
     """The cell of each leaf, and of each feature the element of each cell."""
     if len(index) * DENSE_RATIO > features.universe.size:  # every cell's number is at hand, or soon needed
         number = features.cell_of_leaf[index]
@@ -223,7 +221,7 @@ def _fixed_point(value, unit):  # type: ignore[no-untyped-def]  # noqa: ANN001, 
     return base, part
 
 
-def _fixed_point_sums(group: NDArray[Any], pair: tuple[Ints, Ints], unit: int) -> tuple[Ints, Ints]:
+def _fixed_point_sums(group: Indices, pair: tuple[Ints, Ints], unit: int) -> tuple[Ints, Ints]:
     base, part = (group_sums(group, numbers) for numbers in pair)
     return base + part // unit, part % unit
 
@@ -252,7 +250,7 @@ def _integer_range(base, part, unit, tolerance):  # type: ignore[no-untyped-def]
     return low, free, moved
 
 
-def _within_leaf_ranges(cells: IntegerRange, leaves: IntegerRange, cell: NDArray[Any]) -> IntegerRange:
+def _within_leaf_ranges(cells: IntegerRange, leaves: IntegerRange, cell: Indices) -> IntegerRange:
     """The cells' ranges, less what their leaves' ranges cannot add up to."""
     least = group_sums(cell, leaves.low)
     low = np.maximum(cells.low, least)

@@ -9,9 +9,9 @@ cells correspond one to one, and the constraint matrix is totally unimodular, so
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Ints
 from cbdp.compiling import compiled_ahead, kernel
@@ -104,7 +104,10 @@ def _cost_shift(cost: Ints, nodes: int) -> int:
     return (most * (nodes + 2) // MAX_POTENTIAL).bit_length()
 
 
-def _arcs(network: Network, nodes: Ints, cost: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Any]:
+Arcs = tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.int8]]
+
+
+def _arcs(network: Network, nodes: Ints, cost: Ints) -> Arcs:
     """Tails, heads, prices, capacities, flows and states: cells, sets, what is above the sets' bounds, what is below."""
     up = network.second[nodes]
     below = np.where(up, nodes, network.parent[nodes])
@@ -119,7 +122,7 @@ def _arcs(network: Network, nodes: Ints, cost: Ints) -> tuple[Ints, Ints, Ints, 
     return tail, head, price, capacity, np.zeros(len(tail), dtype=np.int64), np.ones(len(tail), dtype=np.int8)
 
 
-def _initial_tree(network: Network, nodes: Ints, up: Bools, arcs: Any) -> tuple[Ints, ...]:
+def _initial_tree(network: Network, nodes: Ints, up: Bools, arcs: Arcs) -> tuple[Ints, ...]:
     """The first spanning tree, the sets as they are nested, with the cells of negative cost up: parents, arcs to them, depths, faults, potentials, children."""
     tail, _, price, _, flow, state = arcs
     cells = len(up)
@@ -220,7 +223,7 @@ def _update_subtree(
 
 @kernel
 def _entering_arc(
-    real: int, tail: Ints, head: Ints, price: Ints, state: Any, fault: Ints, potential: Ints, where: Ints, block: int
+    real: int, tail: Ints, head: Ints, price: Ints, state: NDArray[np.int8], fault: Ints, potential: Ints, where: Ints, block: int
 ) -> int:  # fmt: skip
     """Block-search pricing: the arc that gains most, artificial arcs first, within the first block that has one; −1 if none gains."""
     arcs, seen, best, fewer, most = len(tail), 0, -1, 0, 0
@@ -289,7 +292,7 @@ def _augment(u: int, join: int, room: int, tail: Ints, flow: Ints, parent: Ints,
 )
 @kernel
 def _pivots(
-    real: int, tail: Ints, head: Ints, price: Ints, capacity: Ints, flow: Ints, state: Any,
+    real: int, tail: Ints, head: Ints, price: Ints, capacity: Ints, flow: Ints, state: NDArray[np.int8],
     parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints, before: Ints,
     where: Ints, block: int, most: int,
 ) -> bool:  # fmt: skip

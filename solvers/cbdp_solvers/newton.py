@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from cbdp.arrays import Floats
+from cbdp.arrays import Floats, Indices, Numbers
 from cbdp.compiling import compiled_ahead, kernel
 from cbdp.errors import SolverError
 from cbdp_solvers import Answer, Solver, check_positive
@@ -114,9 +114,9 @@ class Newton(Solver):
 class LeafSet:
     """Leaves that may lie above their cell's shift; each stands for `copies` of its kind."""
 
-    target: NDArray[Any]
+    target: Numbers
     slack: Floats  # 1/w_u, one for all or one each
-    cell: NDArray[Any]
+    cell: Indices
     copies: int = 1
 
     def misses(self, leaves: Floats, shift: Floats) -> float:
@@ -226,7 +226,7 @@ class Dual:
             / float(np.min(self.scale, initial=np.inf))
         )
 
-    def rebased(self, problem: Problem, places: dict[str, NDArray[Any]], active: NDArray[np.bool_]) -> Dual:
+    def rebased(self, problem: Problem, places: dict[str, Indices], active: NDArray[np.bool_]) -> Dual:
         """With unknowns that make the shifts of these cells precise."""
         return replace(self, basis=dual_basis(problem, places, self.member, self.room, active))
 
@@ -427,9 +427,9 @@ def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> di
     return moved
 
 
-def _dual_problem(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArray[Any]]]:
+def _dual_problem(problem: Problem, unit: float) -> tuple[Dual, dict[str, Indices]]:
     """Unknowns for the measured elements, and where each term's elements stand among them (−1: not measured)."""
-    places: dict[str, NDArray[Any]] = {}
+    places: dict[str, Indices] = {}
     size = 0
     empty = np.empty(0)
     rooms, targets, scales = [empty], [empty], [empty]
@@ -462,14 +462,14 @@ def _dual_problem(problem: Problem, unit: float) -> tuple[Dual, dict[str, NDArra
     return Dual(member, room, *numbers, tuple(blocks), other, slight), places
 
 
-def _scatter_duals(lam: Floats, place: NDArray[Any]) -> Floats:
+def _scatter_duals(lam: Floats, place: Indices) -> Floats:
     spread = np.zeros(len(place))
     spread[place >= 0] = lam[place[place >= 0]]
     return spread
 
 
 def _gather_duals(
-    problem: Problem, warm_start: Solution | None, places: dict[str, NDArray[Any]], unit: float
+    problem: Problem, warm_start: Solution | None, places: dict[str, Indices], unit: float
 ) -> Floats | None:
     """The unknowns of an earlier solution, where it is one of the same features."""
     if warm_start is None:

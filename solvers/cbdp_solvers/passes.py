@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cbdp.arrays import Floats
+from cbdp.arrays import Floats, Indices, Numbers
 from cbdp.compiling import compiled_ahead, kernel
 
 T = TypeVar("T")
@@ -33,9 +32,7 @@ def map_chunks(n: int, work: Callable[[int, int], T], most: int | None = None) -
         return list(pool.map(work, edges[:-1], edges[1:]))
 
 
-def above_shift(
-    target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats
-) -> tuple[Floats, Floats, float]:
+def above_shift(target: Numbers, slack: Floats, cell: Indices, shift: Floats) -> tuple[Floats, Floats, float]:
     """Over the leaves of cell k above their shift (slack = 1/w): Y_k = Σ v_u and D_k = Σ 1/w_u; and ½ Σ w_u v_u².
 
     Here v_u = c_u − s_k/w_u is a leaf's excess over its shift.
@@ -55,13 +52,13 @@ def above_shift(
 
 
 def leaves_above_floor(
-    target: NDArray[Any], slack: Floats, cell: NDArray[Any], floor: Floats
-) -> tuple[Floats, Floats, NDArray[Any]]:
+    target: Numbers, slack: Floats, cell: Indices, floor: Floats
+) -> tuple[Floats, Floats, Indices]:
     """Value, slack and cell of the leaves above their cell's floor (c_u w_u > floor_k); leaf order is kept."""
     step = 0 if len(slack) == 1 else 1
     floor = floor if step else floor * slack[0]
 
-    def work(start: int, stop: int) -> tuple[Floats, Floats, NDArray[Any]]:
+    def work(start: int, stop: int) -> tuple[Floats, Floats, Indices]:
         # as long as all leaves: memory that is never written to costs nothing
         kept, kept_cell = np.empty(stop - start), np.empty(stop - start, dtype=cell.dtype)
         kept_slack = np.empty(stop - start) if step else slack
@@ -73,7 +70,7 @@ def leaves_above_floor(
 
 
 def slope_along(
-    target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats, change: Floats, t: float
+    target: Numbers, slack: Floats, cell: Indices, shift: Floats, change: Floats, t: float
 ) -> tuple[float, float]:
     """The leaves' part of the change of dΦ/dt along shift + t·change since t = 0, and of d²Φ/dt² at t.
 
@@ -88,7 +85,7 @@ def slope_along(
     return sum(p[0] for p in parts), sum(p[1] for p in parts)
 
 
-def primal(target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats) -> Floats:
+def primal(target: Numbers, slack: Floats, cell: Indices, shift: Floats) -> Floats:
     """x_u = max(0, c_u − s_k/w_u) for every leaf."""
     step = 0 if len(slack) == 1 else 1
     x = np.empty(len(target))
@@ -97,7 +94,7 @@ def primal(target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Float
 
 
 def condition_violations(
-    target: NDArray[Any], slack: Floats, cell: NDArray[Any], shift: Floats, x: Floats
+    target: Numbers, slack: Floats, cell: Indices, shift: Floats, x: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """By cell, the sums of x and of the slack of leaves above zero; over all leaves, the worst of each condition.
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbdp.arrays import Floats
 
@@ -106,6 +105,6 @@ def certify(
     return Certificate(stationarity, feasibility, complementarity, consistency, gap), cost
 
 
-def _max_abs(values: NDArray[Any]) -> float:
+def _max_abs(values: Floats) -> float:
     """The largest magnitude, without a temporary array (NaN stays NaN)."""
     return max(abs(float(np.max(values))), abs(float(np.min(values)))) if len(values) else 0.0
