@@ -224,8 +224,8 @@ class _OwnReleaseAudit:
         yield from optimality.attack(release, lambda: mechanism.finish(published))
 
     def _private(self, release: Release, planned: Plan | None) -> Iterator[Finding]:
+        from cbdp.app.audit import membership, residuals
         from cbdp.app.audit.truth import truth
-        from cbdp.audit import membership
 
         tell("counting the trips (private)")
         columns = None if planned is None else planned.columns
@@ -238,7 +238,7 @@ class _OwnReleaseAudit:
                 "counts with those types were left out."
             )
         tell("testing the noise")
-        noise = membership.attack_residuals(release, true)
+        noise = residuals.attack_residuals(release, true)
         if not noise:
             self.left_out.append(
                 "No answer has noise of a declared law and a known truth: the noise was not tested."

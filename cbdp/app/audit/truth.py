@@ -6,12 +6,12 @@ more which ones; so trips of persons with more are unknown, and every element th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from cbdp.arrays import Bools, Ints
-from cbdp.audit.membership import TrueCounts
 from cbdp.counting import Clock, Counts, count, second_count, trips_by_person
 from cbdp.counting.plan import ServiceDays
 from cbdp.errors import InputError
@@ -21,6 +21,24 @@ from cbdp.release.release import Release
 from cbdp_features.calendar import day_dimension
 
 RIDER_SEED = 20_161_116  # which riders are looked at; their noise is the release's own
+
+
+@dataclass(frozen=True, eq=False)
+class TrueCounts:
+    """True counts, and the riders behind them: what a curator compares a release with. Private.
+
+    `loose` are trip types of which bounding may have dropped trips: what was counted there is not known.
+    """
+
+    universe: Universe = field(repr=False)
+    index: Ints = field(repr=False)
+    value: Ints = field(repr=False)
+    loose: Ints = field(repr=False)
+    riders: Sequence[Ints] = field(repr=False)  # the trip types of each of some riders
+
+    @property
+    def total(self) -> int:
+        return int(self.value.sum())
 
 
 def truth(

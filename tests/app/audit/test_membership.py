@@ -9,9 +9,9 @@ import numpy as np
 from scipy.stats import binom
 
 import cbdp
+from cbdp.app.audit import membership
 from cbdp.app.audit.truth import truth
-from cbdp.audit import membership
-from cbdp.audit.membership import noisy_answers
+from cbdp.audit.membership import bound, noisy_answers
 
 
 def test_the_attack_reaches_the_bound_of_one_table() -> None:
@@ -28,7 +28,7 @@ def test_the_attack_reaches_the_bound_of_one_table() -> None:
     # TPR is 1/(1+r) and FPR r/(1+r); each of n trials is independent of the others
     for hits, p in ((made.caught, 1 / (1 + r)), (made.falsely, r / (1 + r))):
         assert binom.ppf(1e-8, n, p) <= hits <= binom.isf(1e-8, n, p)
-    assert abs(membership.bound(1) - (1 - r) / (1 + r)) < 1e-12
+    assert abs(bound(1) - (1 - r) / (1 + r)) < 1e-12
     [found] = membership.attack_membership(release, truth(counts, release))
     assert found.verdict == "clear"
 
@@ -46,7 +46,7 @@ def test_riders_are_recognised_where_noise_is_missing() -> None:
     liar = replace(release, claim=claimed.claim(), measurements=[m])
     [found] = membership.attack_membership(liar, truth(counts, liar))
     assert found.verdict == "contradicts"
-    assert found.figures["advantage at least"] > membership.bound(1)
+    assert found.figures["advantage at least"] > bound(1)
 
 
 def test_riders_on_trial_share_no_count() -> None:

@@ -13,8 +13,8 @@ from audited import small
 from scipy.stats import binom
 
 import cbdp
+from cbdp.app.audit import residuals
 from cbdp.app.audit.truth import truth
-from cbdp.audit import membership
 from cbdp.audit.membership import noisy_answers
 from cbdp.estimation.posterior import Posterior
 from cbdp.measuring.samplers import sampler_of
@@ -102,8 +102,8 @@ def test_zeros_left_out_of_a_sparse_release_are_found() -> None:
     fewer = replace(single, values=single.values[kept], elements=single.elements[kept], variance=None)
     broken = replace(release, measurements=[*release.measurements[:-1], fewer])
     true = truth(counts, release)
-    assert [f.verdict for f in membership.attack_residuals(release, true)] == ["clear"]
-    found = [f for f in membership.attack_residuals(broken, true) if f.verdict == "contradicts"]
+    assert [f.verdict for f in residuals.attack_residuals(release, true)] == ["clear"]
+    found = [f for f in residuals.attack_residuals(broken, true) if f.verdict == "contradicts"]
     assert [f.title for f in found] == ["singleton: true zeros were published without noise"]
 
 
@@ -129,15 +129,15 @@ def test_the_odds_are_an_e_value() -> None:
     dag, counts = small()
     answers = noisy_answers(cbdp.ConstraintBased(dag, 1).simulate(counts, 0))[0]
     answers = replace(answers, law=law)
-    expected = np.zeros(len(membership.SCALE_FACTORS) + len(membership.NOISELESS_SHARES))
+    expected = np.zeros(len(residuals.SCALE_FACTORS) + len(residuals.NOISELESS_SHARES))
     none = np.empty(0, dtype=np.int64)
     floor = 3
     for z in range(floor + 1, 500):  # visible
-        group = membership.Group(
+        group = residuals.Group(
             answers, "other counts", np.array([z]), np.array([1]), none, none, expected=1.0
         )
         expected += np.exp(group.log_odds() + law.log_pmf(np.array([z])))
-    hidden = membership.Group(
+    hidden = residuals.Group(
         answers, "other counts", none, none, np.array([floor]), np.array([1]), expected=1.0
     )
     expected += np.exp(hidden.log_odds() + law.log_cdf(np.array([floor])))
