@@ -25,16 +25,6 @@ POWER = 0.95  # the probability with which a change must be found to be stated a
 MAX_CELLS_NAMED = 3  # cells: a finding names the worst, and counts the others
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """A published count that its relation to others makes impossible, or all but impossible."""
-
-    cell: str
-    against: str
-    by: float
-    chance: float  # for all comparisons together
-
-
 def attack(published: PublishedTables) -> list[Finding]:
     """What is wrong with the tables taken together, and with each on its own; one clear finding if nothing is."""
     compared = list(_comparisons(published))
@@ -118,20 +108,6 @@ class _Comparison:
             )
             for law, rounding in self.laws
         ]
-
-
-def disagreements(published: PublishedTables) -> list[Disagreement]:
-    """Every comparison that noise does not explain, at a risk of 1e-6 for all together; the worst first."""
-    comparisons = list(_comparisons(published))
-    tests = max(1, sum(len(c.off) for c in comparisons))
-    unexplained = [
-        Disagreement(
-            c.first.label(int(c.rows[i])), c.against, float(c.off[i]), min(1.0, float(c.chance[i]) * tests)
-        )
-        for c in comparisons
-        for i in np.flatnonzero(c.chance * tests <= FALSE_ALARM_RISK)
-    ]
-    return sorted(unexplained, key=lambda d: (d.chance, -abs(d.by)))
 
 
 def disagreeing(published: PublishedTables) -> list[tuple[str, str]]:

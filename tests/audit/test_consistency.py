@@ -31,8 +31,7 @@ def test_a_changed_count_is_named(hidden: float, by: float) -> None:
     changed = replace(published, tables=(replace(time, counts=counts), *published.tables[1:]))
     found = only(consistency.attack(changed))
     assert found.verdict == "contradicts"
-    assert "time: time 7 by" in found.evidence
-    assert consistency.disagreements(changed)[0].cell == "time: time 7"
+    assert found.evidence.startswith("time: time 7 by")  # the worst comes first
 
 
 def test_exact_sums_must_be_exact() -> None:

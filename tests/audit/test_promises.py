@@ -13,7 +13,7 @@ import pytest
 from audited import edited, manifest_of, run, small, write_manifest
 
 import cbdp
-from cbdp.audit import guarantee_check, ledger_check
+from cbdp.audit import guarantee_check
 from cbdp.audit.own_release import open_own_release
 
 
@@ -109,7 +109,7 @@ def test_any_edit_of_the_manifest_is_answered(folder: Path) -> None:
         if not any(f.check == "manifest" and ours.release is None for f in found):
             found += [
                 *guarantee_check.attack(ours.manifest),
-                *ledger_check.attack(folder / "ledger.sqlite", ours),
+                *guarantee_check.attack_ledger(folder / "ledger.sqlite", ours),
             ]
         assert any(f.verdict == "contradicts" for f in found), (path, value)
 

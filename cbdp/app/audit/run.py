@@ -20,7 +20,6 @@ from cbdp.audit import (
     exact_counts,
     external_tables,
     guarantee_check,
-    ledger_check,
     optimality,
     scale_recovery,
 )
@@ -180,7 +179,7 @@ class _OwnReleaseAudit:
             )
         elif readable:
             tell("reading the ledger")
-            yield from ledger_check.attack(
+            yield from guarantee_check.attack_ledger(
                 where, ours, asked=None if planned is None else _ledger_request(planned)
             )
 
@@ -289,9 +288,9 @@ def _slot_of_release(config: Config, release: Path) -> Slot | None:
     return None if series is None else slot_of(config, series)
 
 
-def _ledger_request(planned: Plan) -> ledger_check.LedgerRequest:
+def _ledger_request(planned: Plan) -> guarantee_check.LedgerRequest:
     privacy = planned.config.privacy
-    return ledger_check.LedgerRequest(planned.asked, planned.account.owner, privacy.cap, privacy.cap_delta)
+    return guarantee_check.LedgerRequest(planned.asked, planned.account.owner, privacy.cap, privacy.cap_delta)
 
 
 def _check_universe(planned: Plan, ours: OwnRelease) -> None:
