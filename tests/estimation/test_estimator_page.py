@@ -164,17 +164,22 @@ def test_benchmarking_by_its_formula(steps: Steps) -> None:
 def test_the_program_by_least_squares() -> None:
     """Bounded least squares of scipy, in the rows of the page's formula."""
     problem = program()
-    (term,) = problem.terms
-    weight = np.concatenate([np.broadcast_to(problem.weight, 4), term.weight])
-    rows = np.vstack([np.eye(4), np.equal.outer([0, 1], PERIOD)])
-    target = np.concatenate([problem.target, term.target])
+    total, time = problem.terms  # coarse ones first
+    blocks = [
+        np.equal.outer(np.arange(len(term.target)), term.element_of_cell[DAG.cell_of_leaf])
+        for term in (total, time)
+    ]
+    weight = np.concatenate([np.broadcast_to(problem.weight, 4), total.weight, time.weight])
+    rows = np.vstack([np.eye(4), *blocks])
+    target = np.concatenate([problem.target, total.target, time.target])
     solved = lsq_linear(
         rows * np.sqrt(weight)[:, None], target * np.sqrt(weight), bounds=(0, np.inf), tol=1e-12
     )
     estimate = cbdp.post_process(DAG, MEASURED, estimator="posterior").counts(SINGLETON)
     np.testing.assert_allclose(solved.x, estimate, rtol=1e-6)
-    assert f"(1 + 20/2)/R = {term.weight[0]:.3f}" in PAGE
-    assert "targets of {:.2f} and {:.2f}".format(*term.target) in PAGE
+    assert f"(1 + 10²/5)/R = {time.weight[0]:.3f}" in PAGE
+    assert "targets of {:.2f} and {:.2f}".format(*time.target) in PAGE
+    assert f"(20²/5)/13.95 = {total.weight[0]:.3f}, at {total.target[0]:.2f}" in PAGE
 
 
 def test_functions_that_the_page_names_are_there() -> None:

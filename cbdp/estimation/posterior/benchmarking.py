@@ -53,14 +53,14 @@ class Benchmarks:
     def _held(self, term: Term) -> Term:
         if not ((term.weight > 0) & (term.weight < 1 / TUNING.min_variance)).all():
             return term  # exact or next to it, or not all measured
-        more = TUNING.benchmarked_elements / len(term.target)
+        more = _benchmark_weight(len(term.target))
         target, _ = self._unbiased(term.element_of_cell, len(term.target))
         return replace(
             term, weight=term.weight * (1 + more), target=(term.target + more * target) / (1 + more)
         )
 
     def _derived(self) -> Iterator[Term]:
-        """Terms of the margins of few elements that tables add up to."""
+        """Terms of the margins of few elements that tables add up to, the total among them."""
         universe = self.features.universe
         types = self.features.cells.partition.representatives()
         tables = [self.features.features[name] for name in self.measured if name not in (SINGLETON, TOTAL)]
@@ -68,7 +68,7 @@ class Benchmarks:
             if not any(self._refines(table, by) for table in tables):
                 continue
             partition = universe.partition(by)
-            if not 1 < partition.size <= TUNING.benchmarked_elements:
+            if partition.size > TUNING.benchmarked_elements:
                 continue
             element = partition.element_of(types).astype(np.int64)
             target, precision = self._unbiased(element, partition.size)
@@ -77,7 +77,7 @@ class Benchmarks:
                     f"margin by {' × '.join(by)}",
                     element,
                     target,
-                    precision * TUNING.benchmarked_elements / partition.size,
+                    precision * _benchmark_weight(partition.size),
                 )
 
     def _refines(self, table: Feature, by: tuple[str, ...]) -> bool:
@@ -115,6 +115,16 @@ class Benchmarks:
         return inside if (inside[element] == element_of_cell).all() else None
 
 
+def _benchmark_weight(elements: int) -> float:
+    """By how many times its precision the best unbiased combination enters the program, for a margin of so many elements.
+
+    Of one to three sums even more: no estimate of so few is better everywhere than the unbiased one (James and Stein 1961), and what
+    counts that cannot be negative do to noisy tables is a bias of the total first of all.
+    """
+    weight = TUNING.benchmarked_elements / elements
+    return max(weight, weight**2 / TUNING.benchmarked_few)
+
+
 # Benchmarking: sums of posterior means over margins that no table has, held to what was measured of them.
 #
 # Posterior means are products of a rate model. Where the model is wrong (a margin it leaves out, an interaction it has no factor
@@ -143,8 +153,8 @@ SHARE_GRID = np.concatenate([[0.0], np.geomspace(1e-4, 0.02, 24), np.linspace(0.
 UNIFORM_SHRINKAGE_PRIOR = np.gradient(SHARE_GRID) / np.gradient(SHARE_GRID).sum()  # Daniels (1999)
 # Elements at which "no effect at all" and "an effect of any share" are equally likely beforehand. A margin of one or two elements (the
 # total) tells nothing of a variance, and what was measured of it is precise, so it is drawn there; with many elements, effects that
-# exist show themselves, and those that do not are better taken for none.
-EVEN_ODDS_SIZE = 1.0
+# exist show themselves, and those that do not are better taken for none. In between, of four zones say, chance hides a bias as large as the noise.
+EVEN_ODDS_SIZE = 5.0
 # Of one or two means no estimator has a smaller risk than the unbiased one everywhere (James and Stein 1961): margins of no more
 # elements are held to it, as far as effects of the largest size explain a miss.
 UNBIASED_SIZE = 2
@@ -222,7 +232,7 @@ def _effect_variances(missed: Floats, residual_variance: Floats, lever: Floats) 
 
 def _prior(elements: int) -> Floats:
     """Of the shares: a point mass at none, and the uniform shrinkage prior."""
-    no_effect = elements / (elements + EVEN_ODDS_SIZE)
+    no_effect = elements**2 / (elements**2 + EVEN_ODDS_SIZE**2)
     prior = (1.0 - no_effect) * UNIFORM_SHRINKAGE_PRIOR
     prior[0] += no_effect
     return np.asarray(prior)

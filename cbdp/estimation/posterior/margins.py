@@ -23,6 +23,7 @@ from cbdp.features import SINGLETON, FeatureDag, Partition, Universe
 from cbdp.privacy.measurement import Measurement
 from cbdp_solvers.problem import bincount
 
+UNUSED_ATTRIBUTES = 3  # the rank (`Margin.rank`) of margins by attributes that no feature groups by
 LAPLACE_EXCESS_KURTOSIS = 3.0  # the excess kurtosis of Laplace noise
 
 
@@ -68,7 +69,9 @@ def margins(
     inside = {m.feature: features.partition(m.feature).of_every_type() for m in measured}
     partitions = [(by, universe.partition(by)) for by in candidate_groupings(universe)]
     useful = [(by, p) for by, p in partitions if p.size * TUNING.fewest_types <= universe.size]
-    grouped_by = {name for m in measured for name in features.features[m.feature].by}
+    grouped_by = {
+        name for feature in features.features.values() if feature.name != SINGLETON for name in feature.by
+    }
 
     def margin(grouping: tuple[tuple[str, ...], Partition]) -> Margin:
         by, partition = grouping
@@ -90,21 +93,26 @@ def margins(
 
 
 def rate_model_margins(lattice: Sequence[Margin]) -> list[Margin]:
-    """The margins that get factors in the rate model, coarse ones first: each costs passes over all leaves, so they are limited."""
+    """The margins that get factors in the rate model, coarse ones first: each costs passes over all leaves, so they are limited.
+
+    Margins by attributes that no feature groups by come after all others: they then get factors for what these leave unexplained. Fitted
+    before finer margins of the dimensions, their factors would stand for effects that those tell better (kind of day × zone for day × zone).
+    """
     several = [margin for margin in lattice if margin.size > 1]
     chosen = sorted(several, key=lambda margin: (margin.rank, margin.size))[: TUNING.most_margins]
-    return sorted(chosen, key=lambda margin: margin.size)
+    return sorted(chosen, key=lambda margin: (margin.rank == UNUSED_ATTRIBUTES, margin.size))
 
 
 def _priority(universe: Universe, grouped_by: Collection[str], by: tuple[str, ...]) -> int:
     """How soon a margin is taken, where not all can be.
 
     Margins of the dimensions themselves come first, those of one or two before those of more: the demand's own structure. Then
-    attributes that measured features group by, and last those that none does, so that a public attribute more takes no other's place.
+    attributes that features group by, and last those that none does, so that a public attribute more takes no other's place.
     """
     if all(name in universe.dimensions for name in by):
         return 0 if len(by) <= 2 else 1
-    return 2 if all(name in universe.dimensions or name in grouped_by for name in by) else 3
+    used = all(name in universe.dimensions or name in grouped_by for name in by)
+    return 2 if used else UNUSED_ATTRIBUTES
 
 
 def candidate_groupings(universe: Universe) -> list[tuple[str, ...]]:

@@ -128,6 +128,8 @@ class Tuning:
     benchmarked_elements: float = (
         20.0  # elements up to which a feature weighs at least twice what its noise says
     )
+    # weight from which it grows with its square: that of four elements, so that three, two or one are held the more
+    benchmarked_few: float = 5.0
 
     # Universes too large to list: what is revealed of them (sparse.py)
     # types up to which all are revealed: as many as are listed (cbdp.measuring.MAX_DENSE_TRIP_TYPES)
