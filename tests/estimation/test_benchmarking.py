@@ -16,6 +16,7 @@ from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.measurement import Measurement
 
 SLACK = 1.05
+RUNS = 8
 Floats = NDArray[np.float64]
 
 
@@ -110,11 +111,11 @@ def _errors(
     return errors
 
 
-@pytest.mark.parametrize("seed", [3, 4, 18, 20, 23])
+@pytest.mark.parametrize("seed", [3, 4, 18, 20, 23, 48])
 def test_no_margin_is_worse_than_its_own_measurements(seed: int) -> None:
     """Cities, tables and budgets at random: over no margin, with a table or without, is the published error above the unbiased one's by more than 5 %.
 
-    Errors are of four runs; what two standard deviations of their ratio (jackknife) leave open is not held against a margin.
+    Errors are of eight runs; what two standard deviations of their ratio (jackknife) leave open is not held against a margin.
     """
     rng = np.random.default_rng([29, seed])
     trips = int(np.exp(rng.uniform(np.log(500), np.log(100_000))))
@@ -136,10 +137,10 @@ def test_no_margin_is_worse_than_its_own_measurements(seed: int) -> None:
     weights = [Fraction(int(w), 1000) for w in 1000 * rng.dirichlet(np.full(len(measured), 1.5)) + 20]
     shares = {name: epsilon * w / sum(weights) for name, w in zip(measured, weights, strict=True)}
     bys = _margins(universe)
-    errors = _errors(features, truth, shares, bys, range(100 * seed, 100 * seed + 4))
+    errors = _errors(features, truth, shares, bys, range(100 * seed, 100 * seed + RUNS))
     published, unbiased = errors.mean(axis=1).T
     without_one = np.log(errors.sum(axis=1, keepdims=True) - errors)
-    deviation = np.sqrt(3 * np.var((without_one[..., 0] - without_one[..., 1]) / 2, axis=1))
+    deviation = np.sqrt((RUNS - 1) * np.var((without_one[..., 0] - without_one[..., 1]) / 2, axis=1))
     ratio = np.sqrt(published / unbiased)
     worse = {
         by: (round(r, 2), round(s, 2))
@@ -150,18 +151,25 @@ def test_no_margin_is_worse_than_its_own_measurements(seed: int) -> None:
     assert np.exp(np.log(ratio).mean()) < 0.9  # and most are far better
 
 
-def test_an_attribute_that_no_table_uses_costs_nothing() -> None:
+@pytest.mark.parametrize(
+    ("stations", "days", "hours", "trips", "seed"), [(20, 14, 6, 200_000, 3), (24, 16, 8, 270_000, 43)]
+)
+def test_an_attribute_that_no_table_uses_costs_nothing(
+    stations: int, days: int, hours: int, trips: int, seed: int
+) -> None:
     """The same trips, tables and seeds with a kind of day that nothing is grouped by: no margin of the dimensions gets worse by more than 5 %."""
-    bys = [(), ("origin", "destination"), ("origin", "time"), ("destination", "day"), ("day", "time")]
-    bys += [("origin", "destination", "day"), ("origin", "destination", "time")]
     published = []
     for day_type in (True, False):
-        features, truth = _city(20, 14, 6, 200_000, 3, day_type=day_type, spread=1.0)
+        features, truth = _city(stations, days, hours, trips, seed, day_type=day_type, spread=1.0)
+        bys = [by for by in _margins(features.universe) if "day.type" not in by]
         shares = {name: Fraction(1, len(features.features)) for name in features.features}
         errors = _errors(features, truth, shares, bys, range(3)).mean(axis=1)
-        assert (np.sqrt(errors[1:, 0] / errors[1:, 1]) < SLACK).all()  # three totals alone tell no ratio
+        ratio = np.sqrt(errors[:, 0] / errors[:, 1])
+        many = [features.universe.partition(by).size > 30 for by in bys]
+        assert (ratio[many] < SLACK).all()  # three runs of a few sums tell no ratio
         published.append(np.sqrt(errors[:, 0]))
-    assert (published[0] < SLACK * published[1]).all(), np.round(published[0] / published[1], 2)
+    worse = dict(zip(bys, np.round(published[0] / published[1], 2), strict=True))
+    assert (published[0] < SLACK * published[1]).all(), worse
 
 
 def test_where_noise_drowns_the_trips_they_stay_as_many_as_they_were() -> None:
@@ -187,7 +195,7 @@ def test_where_noise_drowns_the_trips_they_stay_as_many_as_they_were() -> None:
 
 
 def test_an_attribute_more_takes_no_margin_from_the_rate_model() -> None:
-    """The rate model keeps all margins of the dimensions, and attributes that tables use before those that none does; it stays as large."""
+    """The rate model keeps all margins of the dimensions, takes attributes that no table uses last, and stays as large."""
     chosen = []
     for day_type in (True, False):
         features, truth = _city(6, 7, 3, 1_000, 0, day_type=day_type, spread=1.0)
@@ -195,8 +203,10 @@ def test_an_attribute_more_takes_no_margin_from_the_rate_model() -> None:
         measurements = cbdp.measure(
             cbdp.count(truth, features.universe), features, epsilon, entropy=InsecureSeededEntropy(0)
         )
-        chosen.append({margin.by for margin in rate_model_margins(margins(features, measurements))})
-    with_type, without = chosen
+        chosen.append([margin.by for margin in rate_model_margins(margins(features, measurements))])
+    unused = ["day.type" in by for by in chosen[0]]
+    assert unused == sorted(unused)
+    with_type, without = map(set, chosen)
     assert without <= with_type or len(with_type) == len(without)
     dimensions = {
         by for n in (1, 2) for by in itertools.combinations(("origin", "destination", "day", "time"), n)
