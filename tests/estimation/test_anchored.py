@@ -38,12 +38,12 @@ def test_the_fewer_counts_a_table_has_the_more_it_is_held_to_what_was_measured()
     held = {term.name: term for term in made.terms}
     for before in problem.terms:
         after, many = held[before.name], len(before.target)
-        np.testing.assert_allclose(after.weight, before.weight * (1 + TUNING.benchmarked_elements / many))
+        np.testing.assert_allclose(after.weight, before.weight * (1 + _more(many)))
         if before.name == "total":
             wanted = np.array([expected_total(tables, 0.0)])
         else:
             wanted = _combined(before.name, [m for m in tables if m.feature != "total"])
-        more = TUNING.benchmarked_elements / many
+        more = _more(many)
         np.testing.assert_allclose(after.target, (before.target + more * wanted) / (1 + more))
     np.testing.assert_array_equal(made.target, problem.target)
 
@@ -67,7 +67,12 @@ def test_margins_of_few_elements_that_tables_add_up_to_get_a_term() -> None:
                 weighted += member @ m.values / (member @ m.variance)
                 precision += 1.0 / (member @ m.variance)
         np.testing.assert_allclose(term.target, weighted / precision)
-        np.testing.assert_allclose(term.weight, precision * TUNING.benchmarked_elements / size)
+        np.testing.assert_allclose(term.weight, precision * _more(size))
+
+
+def _more(elements: int) -> float:
+    """How many times its precision the best unbiased combination weighs: 20/n, and from three elements down its square over 5."""
+    return 20 / elements if elements > 3 else 80 / elements**2
 
 
 def _combined(name: str, tables: list[cbdp.Measurement]) -> np.ndarray:
