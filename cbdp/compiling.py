@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +29,7 @@ from numba import from_dtype, njit, types
 R = TypeVar("R")
 
 _OPTIONS = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+PYTHON_NAMES = ("python", "pypy")  # how the names of interpreters begin
 MAX_PROCESSES = 4  # that compile at a time: more would have too little each to be worth their start
 
 
@@ -126,7 +129,7 @@ def prepare(modules: Sequence[str]) -> None:
         finally:
             for helper in helpers:
                 helper.terminate()  # no harm to one that has ended
-                helper.wait()
+                helper.communicate()
         # what the others have compiled is loaded; what they failed at is compiled here
         for stated in kernels:
             stated.compile()
@@ -138,6 +141,17 @@ def help_prepare(claims: str, modules: Sequence[str]) -> None:
         for place, stated in enumerate(_stated_kernels(modules)):
             if _claim(claims, place):
                 stated.compile()
+
+
+def end_with_parent(claims: str) -> None:
+    """In another process: end it as soon as the one that asked for help has ended, however that came (standard input is a pipe from it)."""
+
+    def watch() -> None:
+        os.read(0, 1)  # returns when the other end is closed
+        shutil.rmtree(claims, ignore_errors=True)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _stated_kernels(modules: Sequence[str]) -> list[_Stated]:
@@ -157,8 +171,12 @@ def _claim(claims: str, place: int) -> bool:
 
 def _helpers(claims: str, modules: Sequence[str]) -> list[subprocess.Popen[bytes]]:
     """Processes that compile the same kernels; none where they cannot be started."""
-    imports = ", ".join(modules)
-    code = f"import sys; sys.path[:] = {sys.path!r}; import cbdp.compiling as c, {imports}; c.help_prepare({claims!r}, {list(modules)!r})"
+    if getattr(sys, "frozen", False) or not Path(sys.executable or "").name.lower().startswith(PYTHON_NAMES):
+        return []  # a program that has Python inside would be started once more
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; import cbdp.compiling as c; c.end_with_parent({claims!r}); "
+        f"import {', '.join(modules)}; c.help_prepare({claims!r}, {list(modules)!r})"
+    )
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     helpers: list[subprocess.Popen[bytes]] = []
     try:
@@ -166,7 +184,7 @@ def _helpers(claims: str, modules: Sequence[str]) -> list[subprocess.Popen[bytes
             helpers.append(  # noqa: PERF401 - those that were started are kept when another cannot be
                 subprocess.Popen(
                     [sys.executable, "-c", code],
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )

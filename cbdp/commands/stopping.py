@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from cbdp.scratch import SPILL_PREFIX, locked_folder
+from cbdp.scratch import SPILL_PREFIX, UNLOCKED_SUFFIX, locked_folder
 
 GRACE_SECONDS = 1.5  # seconds that the main thread has to stop by itself
 TIDY_SECONDS = 0.4  # seconds to tidy up when it has not
@@ -72,12 +72,11 @@ class Interrupts:
     @contextmanager
     def temporary(self, folder: Path) -> Iterator[Path]:
         """A folder for the time of some work, which is removed however that ends."""
-        self._folders.add(folder)
-        try:
-            with locked_folder(folder):
-                yield folder
-        finally:
-            self._folders.discard(folder)
+        names = {folder, folder.with_name(folder.name + UNLOCKED_SUFFIX)}
+        self._folders |= names
+        with locked_folder(folder):
+            yield folder
+        self._folders -= names  # otherwise they stay listed: a signal may have interrupted their removal
 
     # Signals
 

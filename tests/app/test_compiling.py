@@ -68,14 +68,41 @@ def test_what_others_have_claimed_is_left_to_them_and_nothing_is_missing_in_the_
     assert len(loops.scale.signatures) == 1, "the stated kinds of arguments are those it is called with"
 
 
-def test_a_helper_that_cannot_start_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no process can be started, this one compiles all."""
-    (tmp_path / "loops_without_help.py").write_text(LOOPS)
+@pytest.mark.parametrize("executable", ["python-that-is-not-there", "office", "", None])
+def test_a_helper_that_cannot_start_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executable: str | None
+) -> None:
+    """Where no process can be started, and in a program that has Python inside, this one compiles all."""
+    module = f"loops_without_{(executable or str(executable)).replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(LOOPS)
+    office = tmp_path / "office"
+    office.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    office.chmod(0o755)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
-    loops = importlib.import_module("loops_without_help")
-    prepare(["loops_without_help"])
+    monkeypatch.setattr(sys, "executable", executable and str(tmp_path / executable))
+    loops = importlib.import_module(module)
+    prepare([module])
     assert len(loops.scale.signatures) == 1
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_helper_ends_with_the_process_that_asked_for_it(tmp_path: Path) -> None:
+    """Nothing goes on compiling, and no folder is left, when a run is killed."""
+    claims = tmp_path / "claims"
+    claims.mkdir()
+    code = f"import time, cbdp.compiling as c; c.end_with_parent({str(claims)!r}); print('ready', flush=True); time.sleep(300)"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as helper:
+        assert helper.stdin
+        assert helper.stdout
+        assert helper.stdout.readline() == b"ready\n"
+        assert claims.exists()
+        helper.stdin.close()  # as the system does for a process that has ended
+        assert helper.wait(timeout=60) == 0
+    assert not claims.exists()
 
 
 def test_a_release_calls_loops_with_the_stated_arguments_only() -> None:

@@ -308,6 +308,28 @@ def test_temporary_folders_are_removed_when_the_process_is_ended(folder: Path) -
     assert not Path((folder / "spilled").read_text()).exists()
 
 
+def test_a_temporary_folder_goes_when_its_removal_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the middle of tidying up leaves nothing behind."""
+    remove = shutil.rmtree
+    work = tmp_path / ".release.partial"
+    calls: list[Path] = []
+
+    def interrupted(path: Path, **options: bool) -> None:
+        calls.append(path)
+        if path == work and calls.count(work) == 1:
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=STOPPED), Interrupts() as interrupts:  # noqa: SIM117
+        with interrupts.temporary(work) as folder:
+            (folder / "trips").write_text("1")
+    assert work in calls
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_is_promised_is_what_the_process_allows_itself() -> None:
     """The time to stop by itself and the time to tidy up are two seconds at most."""
     assert GRACE_SECONDS + TIDY_SECONDS <= PROMISED
