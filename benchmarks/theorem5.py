@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from benchmarks.harness.markdown import markdown
-from cbdp.audit.noise_sums import sum_distribution
+from cbdp.audit.scale_recovery import sum_distribution
 from cbdp.privacy.noise import noise_distribution
 
 LEVELS = (0.5, 0.1, 0.05, 0.01)

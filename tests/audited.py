@@ -16,10 +16,13 @@ import pytest
 import cbdp
 from benchmarks.harness.small_city import configured, write_stops
 from cbdp.app import cli
+from cbdp.app.audit.run import recipe_mechanism
 from cbdp.app.plan import plan
 from cbdp.app.publish import publish
 from cbdp.audit import Finding
+from cbdp.audit.optimality import published_answers
 from cbdp.config import read
+from cbdp.release.release import Release
 
 CONFIG = configured(
     "a small city",
@@ -37,6 +40,11 @@ path = "release"
     until="14:00",
 )
 STOPS = 8
+
+
+def finished_again(release: Release) -> Release:
+    """The release made again from its noisy answers, by the mechanism that its recipe names."""
+    return recipe_mechanism(release).finish(published_answers(release))
 
 
 def write_inputs(folder: Path, n: int = 4000) -> None:

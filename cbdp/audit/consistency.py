@@ -1,7 +1,7 @@
 """Consistency: tables that disagree beyond their declared noise, and rows that a sound table cannot have.
 
 A total less the sum of its parts, and the difference of two counts with equal truth, are sums of declared noises. The exact distribution
-of that sum (`cbdp.audit.noise_sums`) gives the p-value of each comparison; all together share a risk of 1e-6 (Bonferroni). Tables are
+of that sum (`cbdp.audit.scale_recovery`) gives the p-value of each comparison; all together share a risk of 1e-6 (Bonferroni). Tables are
 then looked at one by one: cells listed twice, impossible numbers, rows in the order of insertion.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Floats, Ints
 from cbdp.audit.findings import Finding, clear_finding
-from cbdp.audit.noise_sums import SumDistribution, sum_distribution
+from cbdp.audit.scale_recovery import SumDistribution, sum_distribution
 from cbdp.audit.tables import CountTable, PublishedTables, Sum, joint_codes
 from cbdp.privacy.noise import NoiseDistribution
 

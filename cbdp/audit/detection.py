@@ -21,11 +21,8 @@ from cbdp.audit.tables import CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution
 
 CHECK = "detection"
-GROUP_SIZES = (
-    1,
-    5,
-    12,
-)  # people who are alone at a count, for each of which a finding states the probability
+# people who are alone at a count, for each of which a finding states the probability
+GROUP_SIZES = (1, 5, 12)
 FALSE_ALARM_RISK = 1e-6  # of denying noise on zeros that is there
 THRESHOLD_FALSE_ALARM_RISK = 1e-4  # of taking counts that are merely large for cut off
 MIN_COUNT_SPAN = 4  # largest over least count: counts that are all alike are not small ones cut off

@@ -8,7 +8,7 @@ plus noise. Hidden cells that are in the same relations can only be found togeth
   projection of a random vector onto the null space of C_h is 0 there and, with probability 1, nowhere else.
 - Among all such λ the one with the least variance λᵀ (C_o V C_oᵀ) λ is found by one factorisation: −λᵀ C_o y_o is the best linear
   unbiased estimate (Gauss and Markov), and it is certified: C_hᵀ λ = e is checked for every one.
-- Its error is a weighted sum of the declared noises, whose exact law (`cbdp.audit.noise_sums`) gives the interval.
+- Its error is a weighted sum of the declared noises, whose exact law (`cbdp.audit.scale_recovery`) gives the interval.
 
 Counts of tables that declare no noise are taken for exact (`cbdp.audit.exact_counts`). Exact and rounded counts bound each other
 besides, and what that leaves open of each hidden count is found by linear programming: the attacker's problem of cell suppression (Fischetti
@@ -32,7 +32,7 @@ from scipy.sparse.linalg import lsqr, splu
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.audit.exact_counts import assumed_noise
 from cbdp.audit.findings import Figure, Finding, clear_finding
-from cbdp.audit.noise_sums import Term, sum_distribution, terms_of
+from cbdp.audit.scale_recovery import Term, sum_distribution, terms_of
 from cbdp.audit.tables import NO_NOISE_DISTRIBUTION, CountTable, PublishedTables
 from cbdp.privacy.noise import NoiseDistribution
 

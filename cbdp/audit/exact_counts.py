@@ -32,9 +32,8 @@ class AssumedNoise:
     published: PublishedTables
     settled: PublishedTables  # only those that are exact or rounded have got a law; noise that must be there is still unknown
     exact: tuple[str, ...] = ()  # tables that are taken for exact
-    rounded: Mapping[str, int] = field(
-        default_factory=dict
-    )  # of these, the multiples that counts were rounded to
+    # of these, the multiples that counts were rounded to
+    rounded: Mapping[str, int] = field(default_factory=dict)
     recovered: Mapping[str, NoiseDistribution] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()  # noise that is there and could not be recovered
     compared: int = 0  # sums and pairs that agree, which noise would not have let them

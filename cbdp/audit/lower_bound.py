@@ -650,9 +650,8 @@ class RhoBound(LowerBound):
         return self.value
 
 
-Witness = tuple[
-    str, tuple[int, int], tuple[int, int]
-]  # an event, how often it happened on either side, and in how many trials
+# an event, how often it happened on either side, and in how many trials
+Witness = tuple[str, tuple[int, int], tuple[int, int]]
 
 
 def best_proof(

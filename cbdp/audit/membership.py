@@ -123,9 +123,8 @@ class Trials:
     stranger: Floats = field(repr=False)
     tables: tuple[str, ...]
     spent: float  # on these tables: ε, or ρ
-    exact: bool = (
-        True  # False: what is hidden depends on others' noise, so trials are only nearly independent
-    )
+    # False: what is hidden depends on others' noise, so trials are only nearly independent
+    exact: bool = True
 
     @property
     def caught(self) -> int:

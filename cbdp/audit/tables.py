@@ -22,9 +22,8 @@ from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 from cbdp.release.release import Release
 from cbdp_features.universe import connected_components
 
-NO_NOISE_DISTRIBUTION = noise_distribution(
-    "laplace", 0.0
-)  # of exact counts, and of tables all of whose counts are hidden
+# of exact counts, and of tables all of whose counts are hidden
+NO_NOISE_DISTRIBUTION = noise_distribution("laplace", 0.0)
 
 Labels = NDArray[np.generic]  # the keys of rows: text, numbers or whatever a file holds
 
@@ -52,9 +51,8 @@ class CountTable:
     universe: int | None = None
     closed: bool = True
     canonical: bool = False  # rows are known to follow a public list
-    derived: bool = (
-        False  # made of other published figures, so differences of counts show no noise of its own
-    )
+    # made of other published figures, so differences of counts show no noise of its own
+    derived: bool = False
     rounding: float = 0.0
     complementary: bool = False
     may_be_exact: bool = True  # without a declared law; False for noisy answers whose law is not known

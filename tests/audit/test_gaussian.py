@@ -16,8 +16,8 @@ from misstated import DAG, MISSTATED, TRUTH, UNIVERSE
 import cbdp
 from cbdp.audit import guarantee_check
 from cbdp.audit.findings import Finding
-from cbdp.audit.noise_sums import sum_distribution
 from cbdp.audit.own_release import open_own_release
+from cbdp.audit.scale_recovery import sum_distribution
 from cbdp.privacy.noise import DiscreteGaussian
 from cbdp.privacy.unit import Person
 

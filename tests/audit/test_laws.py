@@ -10,7 +10,7 @@ from attacked_tables import LAWS, P, draw
 from numpy.typing import NDArray
 
 from benchmarks import theorem5
-from cbdp.audit.noise_sums import sum_distribution, terms_of
+from cbdp.audit.scale_recovery import sum_distribution, terms_of
 from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 
 

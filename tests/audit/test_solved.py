@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from audited import busiest, change, contradictions, correct_hashes, small
+from audited import busiest, change, contradictions, correct_hashes, finished_again, small
 
 import cbdp
-from cbdp.app.audit.run import finished_again
 from cbdp.audit import optimality
 from cbdp.errors import InputError
 from cbdp.estimation.posterior import Posterior

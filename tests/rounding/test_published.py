@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from audited import finished_again
 
-from cbdp.app.audit.run import finished_again
 from cbdp.audit import optimality
 from cbdp.datasets import ann_arbor
 from cbdp.errors import InputError

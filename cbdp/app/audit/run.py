@@ -312,13 +312,8 @@ def _check_universe(planned: Plan, ours: OwnRelease) -> None:
 SOLVER_SETTING = "solver"
 
 
-def finished_again(release: Release) -> Release:
-    """The release made again. Raises `InputError` where the recipe does not say all that this takes."""
-    return recipe_mechanism(release).finish(published_answers(release))
-
-
 def recipe_mechanism(release: Release) -> Mechanism:
-    """The mechanism that makes a release again."""
+    """The mechanism that makes a release again. Raises `InputError` where the recipe does not say all that this takes."""
     settings = {name: value for name, value in release.recipe.settings.items() if name != SOLVER_SETTING}
     return of(replace(release, recipe=replace(release.recipe, settings=settings)))
 
