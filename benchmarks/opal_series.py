@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 import cbdp
 from benchmarks.harness.markdown import markdown
 from benchmarks.harness.opal_taps import DAYS, LOCATIONS, OpalTaps, opal_taps, tap_rows
-from benchmarks.opal import EACH, TAPS, parts
+from benchmarks.opal import EACH, OPAL_BUDGET, TAPS, parts
 from cbdp.app import cli
 from cbdp.app.series import status_of
 from cbdp.config import read
@@ -38,7 +38,6 @@ from cbdp.counting.plan import ServiceDays
 from cbdp.features import SINGLETON
 from cbdp.ledger.windows import PrivacyStatement
 from cbdp.mechanisms import StabilityHistogram
-from cbdp.mechanisms.threshold import opal_budget
 from cbdp.privacy.accounting import rho_for
 
 Ints = NDArray[np.int64]
@@ -206,7 +205,7 @@ def as_released(taps: OpalTaps, true: Truth) -> Found:
     for n, (mode, _, dag, counts) in enumerate(parts(taps)):
         day = n // (len(taps.modes) * len(TAPS))
         if DATES[day] in true.days and mode in modes:
-            release = StabilityHistogram(dag, EACH, budget=opal_budget()).simulate(counts, n)
+            release = StabilityHistogram(dag, EACH, budget=OPAL_BUDGET).simulate(counts, n)
             for name in TABLES:
                 found[day][name].append(release.counts(name))
                 held[day][name].append(cbdp.count(counts, dag.universe).of(dag, name))

@@ -657,7 +657,7 @@ def _determined(rows: sparse.csr_matrix, low: Floats, high: Floats) -> tuple[Flo
 
 
 def _initial_bounds(system: LinearSystem, cells: Ints, *, within_threshold: bool) -> tuple[Floats, Floats]:
-    """What each cell may be by itself; without `known`, a hidden one may be any count."""
+    """What each cell may be by itself; unless `within_threshold`, a hidden one may be any count."""
     slack = np.array([t.rounding for t in system.tables])
     most = np.array([t.most_hidden if within_threshold else math.inf for t in system.tables])
     owner, shown, value = system.owner[cells], system.shown[cells], system.value[cells]

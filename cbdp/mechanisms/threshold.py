@@ -28,7 +28,7 @@ from cbdp.privacy.budget import BudgetLike, allocate
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.privacy.noise import DiscreteLaplace
-from cbdp.privacy.numbers import Number, positive, probability
+from cbdp.privacy.numbers import Number, probability
 from cbdp.privacy.unit import Trip, UnitLike
 from cbdp.release import Release
 from cbdp.release.serialization import TableNoise
@@ -163,11 +163,6 @@ class StabilityHistogram(ThresholdedTables):
     def claim(self) -> PrivacyGuarantee:
         spends = (DPCost(name, share, self.delta_of(name)) for name, share in self.shares().items())
         return PrivacyGuarantee(self.protected, Sequential(tuple(spends), "tables"))
-
-
-def opal_budget() -> dict[str, Fraction]:
-    """Opal's budget for one kind of tap: 1 for times, 1 for locations, 2 for both; the other kind costs as much."""
-    return {"time": positive(1), "location": positive(1), SINGLETON: positive(2)}
 
 
 # The “Second Algorithm”, and its corrected form

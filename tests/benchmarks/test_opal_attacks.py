@@ -13,14 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.harness.opal_taps import CREMORNE, LATE_DAYS, MANLY, QUAY_3, TIMES, opal_taps
-from benchmarks.opal import tables_of
+from benchmarks.opal import OPAL_BUDGET, tables_of
 from cbdp import Feature, FeatureDag, Trip
 from cbdp.audit import consistency, detection, differencing, external_tables, scale_recovery
 from cbdp.audit.findings import worst
 from cbdp.audit.tables import Pair, PublishedTables, from_release, with_public_support
 from cbdp.features import SINGLETON
 from cbdp.mechanisms import ConstraintBased, Laplace, Mechanism, StabilityHistogram, ThresholdLaplace
-from cbdp.mechanisms.threshold import opal_budget
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = Path(os.environ.get("CBDP_DATA", ROOT.parent / "shared" / "data")) / "opal_tap_2016"
@@ -28,7 +27,7 @@ TAPS = opal_taps(seed=0)
 FERRY = tables_of(TAPS, "ferry")
 UNIT = Trip("replace")
 MAKE: dict[str, Callable[[FeatureDag], Mechanism]] = {
-    "stability": lambda dag: StabilityHistogram(dag, 4, budget=opal_budget()),
+    "stability": lambda dag: StabilityHistogram(dag, 4, budget=OPAL_BUDGET),
     "second": lambda dag: ThresholdLaplace(dag, 3 * UNIT.sensitivity / Fraction(7, 5), UNIT),
     "constraint": lambda dag: ConstraintBased(dag, 4, UNIT),
 }

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -66,14 +65,12 @@ def _log_odds(answers: PublishedAnswer, element: Ints, within: Ints, without: In
     floor = answers.floor_at(element)
 
     def log(count: Ints) -> Floats:
-        log_likelihood = np.where(
-            shown, answers.law.log_pmf(values - count), answers.law.log_cdf(floor - count)
-        )
+        law = answers.law
+        log_likelihood = np.where(shown, law.log_pmf(values - count), law.log_cdf(floor - count))
         if answers.zeros:
             return log_likelihood
-        return np.where(
-            count > 0, log_likelihood, np.where(shown, -np.inf, 0.0)
-        )  # nobody there: certainly not shown
+        # nobody there: certainly not shown
+        return np.where(count > 0, log_likelihood, np.where(shown, -np.inf, 0.0))
 
     return np.asarray(log(within) - log(without))
 
@@ -81,10 +78,8 @@ def _log_odds(answers: PublishedAnswer, element: Ints, within: Ints, without: In
 def _scored_riders(answers: PublishedAnswer, true: TrueCounts, riders: Sequence[Ints]) -> _Scored:
     types = np.concatenate(riders)
     rider = np.repeat(np.arange(len(riders)), [len(r) for r in riders])
-    pairs, change = np.unique(
-        np.stack([rider, answers.element_of(types)]), axis=1, return_counts=True
-    )  # ascending by rider
-    rider, element = pairs
+    pairs = np.stack([rider, answers.element_of(types)])
+    (rider, element), change = np.unique(pairs, axis=1, return_counts=True)  # ascending by rider
     elements, inside = np.unique(answers.element_of(true.index), return_inverse=True)
     counts = np.zeros(len(elements), dtype=np.int64)
     np.add.at(counts, inside, true.value)
@@ -135,21 +130,18 @@ def _chosen_answers(scored: Sequence[_Scored], riders: int) -> tuple[list[_Score
 
 def _riders_apart(scored: Sequence[_Scored], riders: int) -> Ints:
     """Riders of whom no two share an element, taken as they come (their order is random)."""
-    used: list[set[int]] = [set() for _ in scored]
-    elements_by_rider: list[list[list[int]]] = []
-    for s in scored:
-        edges = np.searchsorted(s.rider, np.arange(riders + 1)).tolist()
-        element = s.element.tolist()
-        elements_by_rider.append([element[a:b] for a, b in pairwise(edges)])
+    edges = [np.searchsorted(s.rider, np.arange(riders + 1)) for s in scored]
     determined = np.logical_and.reduce([s.determined for s in scored])
-    taken = []
+    used: set[tuple[int, int]] = set()  # table and element
+    taken: list[int] = []
     for r in np.flatnonzero(determined).tolist():
-        if all(
-            taken_elements.isdisjoint(elements[r])
-            for taken_elements, elements in zip(used, elements_by_rider, strict=True)
-        ):
-            for taken_elements, elements in zip(used, elements_by_rider, strict=True):
-                taken_elements.update(elements[r])
+        elements = {
+            (table, element)
+            for table, (s, edge) in enumerate(zip(scored, edges, strict=True))
+            for element in s.element[edge[r] : edge[r + 1]].tolist()
+        }
+        if used.isdisjoint(elements):
+            used |= elements
             taken.append(r)
             if len(taken) == MAX_RIDERS:
                 break

@@ -23,7 +23,7 @@ from scipy.stats import binom
 
 from cbdp.app.audit.truth import TrueCounts
 from cbdp.arrays import Floats, Ints
-from cbdp.audit.findings import Figure, Finding, clear_finding
+from cbdp.audit.findings import Finding, clear_finding
 from cbdp.audit.membership import FALSE_ALARM_CHANCE, PublishedAnswer, noisy_answers
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp.release.release import Release
@@ -55,13 +55,17 @@ class Group:
     def size(self) -> int:
         return self.shown + int(self.hidden.sum())
 
+    @property
+    def exact(self) -> int:
+        """How many answers have no noise at all."""
+        return int(self.times[self.z == 0].sum())
+
     def log_odds(self) -> Floats:
         """For each other law, the logarithm of how much likelier it makes the data than the declared one."""
-        declared = self._log(self.answer.law, 0.0)
-        others = [self._log(self.answer.law.times(f), 0.0) for f in SCALE_FACTORS]
-        return (
-            np.array([*others, *(self._log(self.answer.law, share) for share in NOISELESS_SHARES)]) - declared
-        )
+        law = self.answer.law
+        others = [self._log(law.times(factor), 0.0) for factor in SCALE_FACTORS]
+        others += [self._log(law, share) for share in NOISELESS_SHARES]
+        return np.array(others) - self._log(law, 0.0)
 
     def _log(self, law: NoiseDistribution, share: float) -> float:
         """The log-likelihood where this share of the answers has no noise."""
@@ -85,19 +89,14 @@ class Group:
         if best < len(SCALE_FACTORS):
             scale = float(self.answer.law.scale)
             return f"noise of scale {scale * SCALE_FACTORS[best]:.3g} instead of {scale:.3g}"
-        return (
-            f"{100 * NOISELESS_SHARES[best - len(SCALE_FACTORS)]:.0f} % of the counts published without noise"
-        )
+        share = NOISELESS_SHARES[best - len(SCALE_FACTORS)]
+        return f"{100 * share:.0f} % of the counts published without noise"
 
 
 def groups(answers: PublishedAnswer, true: TrueCounts) -> list[Group]:
     """The noise of an answer, on true zeros and on other counts apart; what is not known is left out."""
-    candidates = (
-        _groups_of_unlisted(answers, true)
-        if answers.size > MAX_DENSE_ELEMENTS or answers.adaptive
-        else _groups_of_listed(answers, true)
-    )
-    return [g for g in candidates if g.size]
+    unlisted = answers.size > MAX_DENSE_ELEMENTS or answers.adaptive
+    return [g for g in (_groups_of_unlisted if unlisted else _groups_of_listed)(answers, true) if g.size]
 
 
 def _groups_of_listed(answers: PublishedAnswer, true: TrueCounts) -> Iterator[Group]:
@@ -109,12 +108,9 @@ def _groups_of_listed(answers: PublishedAnswer, true: TrueCounts) -> Iterator[Gr
     values, shown = answers.at(every)
     floor = answers.floor_at(every)
     bound = floor - counts
-    for what, here in (
-        ("true zeros", determined & (counts == 0)),
-        ("other counts", determined & (counts > 0)),
-    ):
-        if what == "true zeros" and not answers.zeros:
-            continue
+    kinds = [("true zeros", counts == 0)] if answers.zeros else []
+    for what, kind in [*kinds, ("other counts", counts > 0)]:
+        here = determined & kind
         expected = answers.law.survival(bound[here]).sum()
         yield _group(answers, what, (values - counts)[here & shown], bound[here & ~shown], float(expected))
 
@@ -162,23 +158,14 @@ def attack_residuals(release: Release, true: TrueCounts) -> list[Finding]:
     tested = [(g, _alarms(g, risk)) for g in every]
     findings = [_contradiction(g, why) for g, why in tested if why]
     sound = [g for g, why in tested if not why]
-    if sound:
-        text = " ".join(_group_text(g) for g in sound)
-        figures: dict[str, Figure] = {
-            "groups of answers": len(sound),
-            "chance of a false alarm": FALSE_ALARM_CHANCE,
-        }
-        title = "The noise follows its declared law, on true zeros and on other counts"
-        findings.append(
-            clear_finding(
-                "residuals",
-                title if not findings else "The other noise follows its declared law",
-                text,
-                _residual_power(sound, risk),
-                figures,
-            )
-        )
-    return findings
+    if not sound:
+        return findings
+    title = "The noise follows its declared law, on true zeros and on other counts"
+    if findings:
+        title = "The other noise follows its declared law"
+    text = " ".join(_group_text(g) for g in sound)
+    figures = {"groups of answers": len(sound), "chance of a false alarm": FALSE_ALARM_CHANCE}
+    return [*findings, clear_finding("residuals", title, text, _residual_power(sound, risk), figures)]
 
 
 def _residual_power(sound: Sequence[Group], risk: float) -> str:
@@ -187,15 +174,10 @@ def _residual_power(sound: Sequence[Group], risk: float) -> str:
     for g in sorted(sound, key=lambda g: -g.shown)[:MAX_GROUPS_REPORTED]:
         factor = _detectable_factor(g.answer.law, g.shown, risk)
         exact_answers = int(binom.isf(risk, g.shown, float(g.answer.law.pmf(0)))) + 1
-        scale = (
-            f"noise of {factor:.2g} times the scale" if factor else "no smaller noise, for want of answers"
-        )
-        exact = (
-            f", or {exact_answers:,} answers without noise"
-            if not len(g.bound) and exact_answers <= g.shown
-            else ""
-        )
-        parts.append(f"{g.answer.name}, {g.what}: {scale}{exact}")
+        text = f"noise of {factor:.2g} times the scale" if factor else "no smaller noise, for want of answers"
+        if not len(g.bound) and exact_answers <= g.shown:
+            text += f", or {exact_answers:,} answers without noise"
+        parts.append(f"{g.answer.name}, {g.what}: {text}")
     return f"What would have been found with a probability of 95 %: {'; '.join(parts)}."
 
 
@@ -229,16 +211,12 @@ def _alarms(group: Group, risk: float) -> list[str]:
         distance = float(max(np.abs(ends[1:] - at).max(), np.abs(ends[:-1] - just_below).max()))
         if 2 * math.exp(-2 * n * distance**2) < risk:
             why.append(f"their distribution is {distance:.2f} away from the declared one")
-        zero, share = _unperturbed(group)
-        if binom.sf(zero - 1, n, share) < risk:
-            why.append(f"{zero:,} of {n:,} have no noise at all, where the law expects {_amount(n * share)}")
+        share = float(law.pmf(0))
+        if binom.sf(group.exact - 1, n, share) < risk:
+            why.append(
+                f"{group.exact:,} of {n:,} have no noise at all, where the law expects {_amount(n * share)}"
+            )
     return why
-
-
-def _unperturbed(group: Group) -> tuple[int, float]:
-    """How many answers are exact, and the probability of that."""
-    zero = int(group.times[group.z == 0].sum())
-    return zero, float(group.answer.law.pmf(0))
 
 
 def _amount(value: float) -> str:
@@ -251,39 +229,25 @@ def _group_text(group: Group) -> str:
     if len(group.bound):
         return f"{words}{group.shown:,} of {group.size:,} shown ({_amount(group.expected)} expected)."
     size = float(group.times @ np.abs(group.z)) / group.shown
-    zero, share = _unperturbed(group)
+    share = float(law.pmf(0))
     return (
         f"{words}{group.shown:,} {'answer' if group.shown == 1 else 'answers'}, mean size of the noise {size:.3g} (law: {law.mean_size():.3g}), "
-        f"{zero:,} exact (law: {_amount(group.shown * share)})."
+        f"{group.exact:,} exact (law: {_amount(group.shown * share)})."
     )
 
 
 def _contradiction(group: Group, why: Sequence[str]) -> Finding:
     name, zeros = group.answer.name, group.what == "true zeros"
-    exact = len(group.bound) == 0 and int(group.times[group.z == 0].sum()) == group.shown
-    nothing = zeros and (exact or (len(group.bound) > 0 and group.shown == 0))
-    title = (
-        f"{name}: true zeros were published without noise"
-        if nothing
-        else f"{name}: the noise on {group.what} does not follow its declared law"
-    )
-    attack = (
-        "Every published count above zero then proves that somebody was there: no ε protects against that."
-        if nothing
-        else "Whoever knows which noise was really added can undo it better than the claim allows."
-    )
+    title = f"{name}: the noise on {group.what} does not follow its declared law"
+    attack = "Whoever knows which noise was really added can undo it better than the claim allows."
+    if zeros and (group.shown == 0 if len(group.bound) else group.exact == group.shown):
+        title = f"{name}: true zeros were published without noise"
+        attack = "Every published count above zero then proves that somebody was there: no ε protects against that."
     text = f"{_group_text(group)} Tests: {'; '.join(why)}."
     cure = "Withdraw the release. Draw fresh noise of the declared law on every count, zeros included, under a new charge."
-    return Finding(
-        "residuals",
-        "contradicts",
-        title,
-        text,
-        attack,
-        cure,
-        {
-            "answers": group.size,
-            "declared scale": round(float(group.answer.law.scale), 6),
-            "log10 of the odds": round(group.evidence / math.log(10), 1),
-        },
-    )
+    figures = {
+        "answers": group.size,
+        "declared scale": round(float(group.answer.law.scale), 6),
+        "log10 of the odds": round(group.evidence / math.log(10), 1),
+    }
+    return Finding("residuals", "contradicts", title, text, attack, cure, figures)
