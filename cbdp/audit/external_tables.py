@@ -1,7 +1,7 @@
-"""Any folder of count tables, read as `audit.toml` describes them.
+"""Any folder of count tables, read as `audit.toml` describes them, and attacked by all attacks on published tables.
 
 First tables as people save them (Parquet, or text with commas, semicolons or tabs, from Excel or from elsewhere), then the description,
-whose settings are listed above `DESCRIPTION_FILE`.
+whose settings are listed above `DESCRIPTION_FILE`; last the attacks one after the other, on these tables or on those of a release of ours.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -20,6 +20,9 @@ from typing import cast
 import numpy as np
 
 from cbdp.arrays import Floats, Ints
+from cbdp.audit import consistency, detection, differencing, exact_counts, scale_recovery
+from cbdp.audit.exact_counts import assumed_noise
+from cbdp.audit.findings import Audit, Finding
 from cbdp.audit.tables import (
     NO_NOISE_DISTRIBUTION,
     CountTable,
@@ -34,6 +37,7 @@ from cbdp.audit.tables import (
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
+from cbdp.progress import tell
 from cbdp.text import message
 from cbdp.untrusted import gzip_content, parse_toml, read_file, read_parquet
 
@@ -458,3 +462,40 @@ def _with_hidden_rows(table: CountTable, cells: Columns) -> CountTable:
 
 def _label_text(column: Labels) -> Labels:
     return np.array(["" if v is None else str(v) for v in column], dtype=str)
+
+
+# All attacks
+
+
+ATTACKS = (consistency, scale_recovery, exact_counts, detection, differencing)
+# these make out themselves what noise there is where none is declared
+NOISE_INFERRING = (exact_counts, differencing)
+
+
+def audit_folder(folder: Path) -> Audit:
+    """All attacks on the tables of a folder, as its audit.toml describes them."""
+    tell("reading the described tables")
+    published = read(folder)
+    findings = tuple(attack(published))
+    claim = "no ε is claimed" if published.epsilon is None else f"ε = {published.epsilon:g} is claimed"
+    if published.epsilon is None and not all(t.shown.all() for t in published.tables):
+        claim += "; some counts are hidden"
+    if published.epsilon is not None and published.delta:
+        claim = f"ε = {published.epsilon:g} and δ = {published.delta:g} are claimed"
+    uncharged = "There is no manifest and no ledger: how much was spent in all was not checked."
+    return Audit(folder.resolve().name, findings, claim=claim, left_out=(*left_out(published), uncharged))
+
+
+def attack(published: PublishedTables) -> Iterator[Finding]:
+    """What each attack finds."""
+    settled = assumed_noise(published).settled
+    for module in ATTACKS:
+        tell(f"attack: {module.CHECK}")
+        yield from module.attack(published if module in NOISE_INFERRING else settled)
+
+
+def left_out(published: PublishedTables) -> Iterator[str]:
+    """What the attacks could not look at."""
+    settled = assumed_noise(published).settled
+    for module in ATTACKS:
+        yield from module.left_out(published if module in NOISE_INFERRING else settled)

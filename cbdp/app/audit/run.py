@@ -13,22 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cbdp.audit import (
-    consistency,
-    detection,
-    differencing,
-    exact_counts,
-    external_tables,
-    guarantee_check,
-    optimality,
-    scale_recovery,
-)
-from cbdp.audit.exact_counts import assumed_noise
+from cbdp.audit import detection, external_tables, guarantee_check, optimality
 from cbdp.audit.external_tables import DESCRIPTION_FILE
 from cbdp.audit.findings import Audit, Finding
 from cbdp.audit.optimality import published_answers
 from cbdp.audit.own_release import OwnRelease, open_own_release
-from cbdp.audit.tables import PublishedTables, from_release
+from cbdp.audit.tables import from_release
 from cbdp.commands.new_file import check_new
 from cbdp.errors import CbdpError, InputError
 from cbdp.mechanisms import Mechanism, of
@@ -87,40 +77,7 @@ def audit_release(
             raise InputError(
                 f"{name} is given for {str(folder)!r}, which is not a release of cbdp: leave it out"
             )
-    return _audit_external_tables(folder)
-
-
-def _audit_external_tables(folder: Path) -> Audit:
-    tell("reading the described tables")
-    published = external_tables.read(folder)
-    findings = tuple(_attacks(published))
-    claim = "no ε is claimed" if published.epsilon is None else f"ε = {published.epsilon:g} is claimed"
-    if published.epsilon is None and not all(t.shown.all() for t in published.tables):
-        claim += "; some counts are hidden"
-    if published.epsilon is not None and published.delta:
-        claim = f"ε = {published.epsilon:g} and δ = {published.delta:g} are claimed"
-    left_out = list(_left_out(published))
-    left_out.append("There is no manifest and no ledger: how much was spent in all was not checked.")
-    return Audit(folder.resolve().name, findings, claim=claim, left_out=tuple(left_out))
-
-
-ATTACKS = (consistency, scale_recovery, exact_counts, detection, differencing)
-# these make out themselves what noise there is where none is declared
-NOISE_INFERRING = (exact_counts, differencing)
-
-
-def _attacks(published: PublishedTables) -> Iterator[Finding]:
-    settled = assumed_noise(published).settled
-    for attack in ATTACKS:
-        tell(f"attack: {attack.CHECK}")
-        yield from attack.attack(published if attack in NOISE_INFERRING else settled)
-
-
-def _left_out(published: PublishedTables) -> Iterator[str]:
-    """What the attacks could not look at."""
-    settled = assumed_noise(published).settled
-    for attack in ATTACKS:
-        yield from attack.left_out(published if attack in NOISE_INFERRING else settled)
+    return external_tables.audit_folder(folder)
 
 
 @dataclass
@@ -196,8 +153,8 @@ class _OwnReleaseAudit:
             )
             return
         published = from_release(release)
-        self.left_out += _left_out(published)
-        for finding in _attacks(published):
+        self.left_out += external_tables.left_out(published)
+        for finding in external_tables.attack(published):
             # the manifest states every threshold, and every element has a row: a least count of many is no hidden threshold
             if not (finding.check == detection.CHECK and "at_threshold" in finding.figures):
                 yield finding
