@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cbdp.transit.city import City, Driving, Line, make_city
-from cbdp.transit.demand import Legs, Trips, legs_of
-from cbdp.transit.modes import ModeRule
+from cbdp.transit.modes import Legs, ModeRule, Trips, legs_of
 from cbdp.transit.simulator import Operations
 
 

@@ -21,7 +21,7 @@ from cbdp.datasets import Dataset
 from cbdp.errors import InputError
 from cbdp.features import FeatureDag
 from cbdp.release import Release
-from cbdp.transit.demand import fleet_counts
+from cbdp.transit.modes import fleet_counts
 
 Ints = NDArray[np.int64]
 

@@ -256,8 +256,7 @@ def check(config: str, within: tuple[str, ...], everything: bool, picture: bool,
 def plan_page(config: str, page: str) -> int:
     """Write a page to choose ε, units, shares, periods and zones with; spends nothing, reads no trip."""
     from cbdp.commands.new_file import check_new, write_new
-    from cbdp.forecast.page import page_facts
-    from cbdp.forecast.plan_page import build
+    from cbdp.forecast.page import build, page_facts
 
     path = Path(page)
     check_new(path, internal=False)

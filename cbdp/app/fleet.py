@@ -24,14 +24,14 @@ from cbdp.features import Universe
 from cbdp.release import Release, load
 from cbdp.text import INTERNAL_WARNING
 from cbdp.transit import DISPATCHERS, plugins
-from cbdp.transit import page as pages
 from cbdp.transit.city import City, Driving
 from cbdp.transit.city_sources import URBAN_DRIVING, city_from_csv, city_from_gtfs, zones_from_csv
-from cbdp.transit.demand import Legs, fleet_counts, legs_of, spread
 from cbdp.transit.fleet_sizing import SearchSizer, Sizing
 from cbdp.transit.fleets import (
     BUILT_IN,
+    TOTAL,
     FleetRules,
+    ZoneDemand,
     added_up,
     city_of_stops,
     code_of,
@@ -41,13 +41,13 @@ from cbdp.transit.fleets import (
     hours_of,
     in_words,
     see_working_folder,
+    service_page,
     service_table,
     span_of,
     stops_in,
     where_texts,
 )
-from cbdp.transit.modes import Itineraries, ModeRule
-from cbdp.transit.page import ZoneDemand
+from cbdp.transit.modes import Itineraries, Legs, ModeRule, fleet_counts, legs_of, spread
 from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 from cbdp_features.calendar import clock_time
 from cbdp_features.places import Stops
@@ -297,7 +297,7 @@ def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: 
     )
     if out:
         about = f"The fleet of {published.name}, {chosen.promise}, on the real riders."
-        write_page(out, pages.build(city, services[0], about=about, internal=True), internal=True)
+        write_page(out, service_page(city, services[0], about=about, internal=True), internal=True)
     return 0
 
 
@@ -326,7 +326,7 @@ def size(source: str, rules: FleetRules | None = None, *, page: str | None = Non
     print(f"{trips.name}: {trips.total:,} trips, {hours}, {len(riders):,} shuttle legs")
     demand = {} if demand_source.release is None else demand_of(demand_source.release, city, chosen)
     if demand:
-        print(in_words(demand[pages.TOTAL]))
+        print(in_words(demand[TOTAL]))
     print_quiet_zones(city, riders, demand)
     if sized.fleet is None:
         print(f"no fleet found: {sized.reason}")
@@ -335,8 +335,8 @@ def size(source: str, rules: FleetRules | None = None, *, page: str | None = Non
     print(f"{sized.fleet.total:,} shuttles, {chosen.promise}")
     print("\n".join(service_table(city, service)))
     if out:
-        demand_text = f" {in_words(demand[pages.TOTAL])}." if demand else ""
+        demand_text = f" {in_words(demand[TOTAL])}." if demand else ""
         about = f"The fleet of {trips.name}, {chosen.promise}, on the same riders.{demand_text}"
-        html = pages.build(city, service, about=about, demand=demand, internal=demand_source.internal)
+        html = service_page(city, service, about=about, demand=demand, internal=demand_source.internal)
         write_page(out, html, internal=demand_source.internal)
     return 0

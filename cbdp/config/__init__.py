@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from cbdp.config.positions import Keys, TomlFile, Where, commented_head, key_lines
 from cbdp.config.sections import (
     AboutSection,
     Config,
@@ -28,7 +27,7 @@ from cbdp.config.sections import (
     UniverseSection,
     ZonesSection,
 )
-from cbdp.config.values import Fields
+from cbdp.config.values import Fields, Keys, TomlFile, Where, commented_head, key_lines
 from cbdp.errors import InputError
 from cbdp.text import masked, remember_secrets
 from cbdp.untrusted import parse_toml

@@ -11,7 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from cbdp.config.positions import TomlFile, Where
 from cbdp.config.values import (
     Day,
     Either,
@@ -24,7 +23,9 @@ from cbdp.config.values import (
     PartName,
     Real,
     Text,
+    TomlFile,
     ValueKind,
+    Where,
     Whole,
 )
 from cbdp.errors import InputError

@@ -1,28 +1,31 @@
-"""What the page of `cbdp plan` computes with: public facts of a plan, and the configuration's own text. No trip is read."""
+"""The page of `cbdp plan`: the public facts that it computes with, and its HTML. Choose ε, shares, periods and zones, and see what tables would tell
+and what somebody could find out. No trip is read.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from cbdp.config import Config, TimeGrid
-from cbdp.config.positions import key_lines
+from cbdp.config.values import key_lines
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.forecast.errors import EXAMPLE_COUNT, LEVELS, number, reach, what_of
 from cbdp.forecast.plan import ModelledMechanism, PlannedRelease, Variant, is_modelled, seconds, zoning
 from cbdp.privacy import expected_error as model
-from cbdp.privacy.accounting import epsilon_of, rho_for
+from cbdp.privacy.accounting import epsilon_of, readable_epsilon, rho_for
 from cbdp.privacy.budget import MAX_TABLE_EPSILON, LeavesBudget, allocate
 from cbdp.privacy.expected_error import UNMEASURED_PRECISION, design_strata
 from cbdp.privacy.noise import DiscreteLaplace
 from cbdp.privacy.unit import Person, Sensitivity, Trip, Unit, sensitivity
-from cbdp.release.roles import counted_noun
+from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, USES
+from cbdp.report.rendering import render
 from cbdp_features.contribution import contribution_structure
 
 AMOUNT_STEPS = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
@@ -289,4 +292,133 @@ def _span(lines: list[str], start: int, key: str, value: object) -> list[int] | 
     return None
 
 
-__all__ = ["page_facts"]
+# The page: what moves is drawn by `page.js`, with the formulas of `formulas.js`
+
+
+MEASURE_SYMBOLS = {"epsilon": "ε", "rho": "ρ"}
+
+
+def build(facts: Mapping[str, Any]) -> str:
+    """The page for these public facts (`page_facts`); it opens offline and asks nothing of any server.
+
+    >>> page = build({"name": "Practice town", "currency": "epsilon"})  # the frame alone: the rest of the facts fills it
+    >>> "Choose ε" in page
+    True
+    """
+    others = [
+        {
+            "name": d.name,
+            "unit": list(UNITS).index(d.unit),
+            "epsilon": float(d.shown),
+            "promise": d.promise,
+            "what": d.what,
+        }
+        for d in DEPLOYMENTS
+    ]
+    data = {**facts, "others": others, "units": list(UNITS.values())}
+    noun = Noun(**facts["noun"]) if "noun" in facts else TRIP_NOUN
+    return render(
+        "forecast/plan.html.jinja",
+        style=["forecast/page.css"],
+        script="forecast/page.js",
+        data=data,
+        facts=facts,
+        say=noun.say,
+        sign=MEASURE_SYMBOLS[facts["currency"]],
+        deployments=DEPLOYMENTS,
+    )
+
+
+# Known publications, what they promise and to whom: figures that their publishers or the OpenDP deployments registry state
+#
+# The registry (registry.opendp.org, data at github.com/opendp/deployments-registry-data) was read in November 2026. Nothing is listed that no source confirms.
+
+
+UNITS = {
+    "trip": "one trip or event",
+    "day": "a person’s day",
+    "week": "a person’s week",
+    "month": "a person’s month",
+    "person": "a person, in all of a release",
+}
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A publication, what it protects, and how strongly."""
+
+    name: str
+    unit: str  # a key of UNITS
+    what: str  # the unit in its publisher's terms
+    epsilon: Fraction | None
+    source: str
+    delta: str = ""  # as stated
+    rho: Fraction | None = None
+    precise: str = ""  # what is said of how precise its numbers are
+
+    @property
+    def shown(self) -> Fraction:
+        """ε, or what ρ gives at the stated δ."""
+        if self.epsilon is not None:
+            return self.epsilon
+        assert self.rho is not None
+        return epsilon_of(self.rho, Fraction(self.delta))
+
+    @property
+    def promise(self) -> str:
+        """As it is stated, with the ε that a ρ gives."""
+        text = f"ε = {readable_epsilon(self.shown)}" + (f" at δ = {self.delta}" if self.delta else "")
+        return text if self.rho is None else f"ρ = {float(self.rho):g}, so {text}"
+
+
+DEPLOYMENTS = (
+    Deployment(
+        "Google Community Mobility Reports (2020–2022)",
+        "day",
+        "what one user does on one day",
+        Fraction("2.64"),
+        "Aktay and others, arXiv:2004.04145; OpenDP registry",
+        precise="a figure is left out if there is a chance of 5 % or more that it is off by over 10 percentage points",
+    ),
+    Deployment(
+        "Meta Movement Range Maps (2020)",
+        "day",
+        "what one user does on one day",
+        Fraction(2),
+        "Facebook Research, “Protecting privacy in Facebook mobility data during the COVID-19 response”, June 2020; OpenDP registry",
+    ),
+    Deployment(
+        "Wikimedia page views by country (since 2023)",
+        "day",
+        "10 page views of one device on one day",
+        None,
+        "Adeleye and others, arXiv:2308.16298; OpenDP registry",
+        delta="1e-7",
+        rho=Fraction("0.015"),
+        precise="counts below 90 are left out",
+    ),
+    Deployment(
+        "LinkedIn Audience Engagements (2020)",
+        "month",
+        "what one member does in one month",
+        Fraction("34.9"),
+        "Rogers and others, arXiv:2002.05839; OpenDP registry",
+        delta="7e-9",
+    ),
+    Deployment(
+        "LinkedIn hiring reports, top employers (2020)",
+        "trip",
+        "one hiring, in the reports of one month",
+        Fraction("4.8"),
+        "Rogers and others, arXiv:2010.13981; OpenDP registry",
+        delta="4e-10",
+    ),
+    Deployment(
+        "US Census 2020, redistricting data, persons",
+        "person",
+        "one person’s record",
+        Fraction("17.14"),
+        "Abowd and others, arXiv:2204.08986; OpenDP registry",
+        delta="1e-10",
+    ),
+)

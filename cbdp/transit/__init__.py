@@ -15,12 +15,11 @@ from cbdp.transit.interfaces import Command, Dispatcher, FleetSizer, ModeChoice,
 if TYPE_CHECKING:
     from cbdp.transit.city import City, Driving, Line, make_city
     from cbdp.transit.city_sources import city_from_csv, city_from_gtfs, city_of_stops, city_on_earth
-    from cbdp.transit.demand import Legs, Trips, legs_of, spread, trips_of_release
     from cbdp.transit.design import Costs, Demand, Design, PathDesigner, design_network, network_cost
     from cbdp.transit.dispatching import CheapestInsertion, Decision, State, Visit, operate, replay, visits_of
     from cbdp.transit.fleet_sizing import Cover, SearchSizer, Sizing, path_cover, size_fleet
     from cbdp.transit.interfaces import PluginError, attempt
-    from cbdp.transit.modes import Itineraries, ModeRule
+    from cbdp.transit.modes import Itineraries, Legs, ModeRule, Trips, legs_of, spread, trips_of_release
     from cbdp.transit.plugins import Check, check_plugin
     from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 

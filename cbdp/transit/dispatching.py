@@ -16,8 +16,8 @@ import numpy as np
 
 from cbdp.arrays import Ints
 from cbdp.transit.city import City
-from cbdp.transit.demand import Legs
 from cbdp.transit.interfaces import Caller, Dispatcher, PluginError
+from cbdp.transit.modes import Legs
 from cbdp.transit.simulator import (
     ARRIVES,
     ASSIGNED,

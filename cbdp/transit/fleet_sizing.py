@@ -33,7 +33,7 @@ from cbdp.arrays import Ints
 from cbdp.compiling import kernel
 from cbdp.errors import InputError
 from cbdp.transit.city import City
-from cbdp.transit.demand import Legs, arrivals
+from cbdp.transit.modes import Legs, arrivals
 from cbdp.transit.simulator import (
     Fleet,
     Operations,

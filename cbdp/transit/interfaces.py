@@ -25,8 +25,8 @@ import numpy as np
 
 from cbdp.errors import CbdpError, InputError
 from cbdp.transit.city import City
-from cbdp.transit.demand import Legs
 from cbdp.transit.design import Demand
+from cbdp.transit.modes import Legs
 from cbdp.untrusted import read_json
 
 if TYPE_CHECKING:

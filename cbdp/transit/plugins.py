@@ -21,12 +21,11 @@ from cbdp.errors import CbdpError, InputError
 from cbdp.parts import Parts, did_you_mean
 from cbdp.transit import DESIGNERS, DISPATCHERS, MODE_CHOICES, SIZERS
 from cbdp.transit.city import City, Line, make_city
-from cbdp.transit.demand import Legs, Trips, legs_of
 from cbdp.transit.design import Arc, Costs, Demand, Design, PathDesigner, network_cost, weakly_connected
 from cbdp.transit.dispatching import operate, replay, visits_from_json
 from cbdp.transit.fleet_sizing import SearchSizer, Sizing, zones_within_limit
 from cbdp.transit.interfaces import COMMAND_PREFIX, Command, PluginError, answer_entry, call, write_problem
-from cbdp.transit.modes import Itineraries, ModeRule
+from cbdp.transit.modes import Itineraries, Legs, ModeRule, Trips, legs_of
 from cbdp.transit.simulator import Fleet, Operations, Service, simulate, totals_by_zone
 
 PLUGIN_TABLES: Mapping[str, Parts[Any]] = {

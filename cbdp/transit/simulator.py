@@ -51,7 +51,7 @@ from cbdp.arrays import Bools, Floats, Ints
 from cbdp.compiling import kernel
 from cbdp.errors import InputError
 from cbdp.transit.city import City
-from cbdp.transit.demand import Legs, arrivals
+from cbdp.transit.modes import Legs, arrivals
 
 RELEASED, ASSIGNED, REFUSED, DEPARTS, ARRIVES, PICKED_UP, DROPPED_OFF = range(7)
 EVENT_NAMES = ("released", "assigned", "refused", "departs", "arrives", "picked up", "dropped off")

@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 
 from cbdp import config
-from cbdp.config.positions import TomlFile, Where, key_lines
 from cbdp.config.sections import (
     DEFAULT_MECHANISM,
     MechanismFields,
@@ -21,7 +20,7 @@ from cbdp.config.sections import (
     mechanism_parts,
     options_of,
 )
-from cbdp.config.values import Fields
+from cbdp.config.values import Fields, TomlFile, Where, key_lines
 from cbdp.errors import InputError
 from cbdp.mechanisms import Laplace
 from cbdp.parts import Parts, setting, subclass_of

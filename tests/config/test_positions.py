@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbdp.config.positions import key_lines
+from cbdp.config.values import key_lines
 
 SPACE = st.sampled_from(["", " ", '  # a = [ { " ]'])
 BREAK = st.sampled_from([" ", "\n", " # ] } , =\n  "])

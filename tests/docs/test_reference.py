@@ -13,7 +13,7 @@ from building import files as released
 import cbdp
 from cbdp.app.cli import PART_KINDS, program
 from cbdp.config import parse
-from cbdp.config.positions import TomlFile, Where
+from cbdp.config.values import TomlFile, Where
 from cbdp.release.layout import NUMBER_COLUMNS
 from cbdp.release.manifest import manifest_schema
 from cbdp.report.page import GLOSSARY_TERMS

@@ -22,8 +22,7 @@ from cbdp.release.export import export
 from cbdp.report import build
 from cbdp.report.series import build as series_page
 from cbdp.report.series import period_of
-from cbdp.transit.fleets import in_words
-from cbdp.transit.page import ZoneDemand
+from cbdp.transit.fleets import ZoneDemand, in_words
 
 WHY = "no measured table adds up to"
 

@@ -19,8 +19,7 @@ from bad_dispatchers import (
 )
 
 from cbdp.transit import plugins
-from cbdp.transit.demand import Legs
-from cbdp.transit.modes import Itineraries, ModeRule
+from cbdp.transit.modes import Itineraries, Legs, ModeRule
 from cbdp.transit.plugins import _check_causality, check_plugin, conforms, example_city
 from cbdp.transit.simulator import Fleet, Service, simulate
 

@@ -10,8 +10,7 @@ import pytest
 from cbdp import ConstraintBased
 from cbdp.datasets import ann_arbor, ann_arbor_city
 from cbdp.errors import InputError
-from cbdp.transit.demand import arrivals, fleet_counts, legs_of, spread, trips_of_release
-from cbdp.transit.modes import ModeRule
+from cbdp.transit.modes import ModeRule, arrivals, fleet_counts, legs_of, spread, trips_of_release
 
 
 def test_riders_of_a_release() -> None:

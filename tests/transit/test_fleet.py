@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from shuttle_cases import busy_hour, small_city
 
 from cbdp.errors import InputError
-from cbdp.transit.demand import Trips, legs_of
 from cbdp.transit.fleet_sizing import SearchSizer, size_fleet, smallest_feasible_size, zones_within_limit
-from cbdp.transit.modes import ModeRule
+from cbdp.transit.modes import ModeRule, Trips, legs_of
 from cbdp.transit.simulator import Fleet, Operations, legs_subset, simulate, simulate_within_budget
 
 

@@ -11,7 +11,7 @@ import pytest
 from browsing import DESKTOP, HOSTILE, PHONE, opened
 
 from cbdp.errors import InputError
-from cbdp.transit import Operations, figures, make_city, page, simulate
+from cbdp.transit import Operations, figures, fleets, make_city, simulate
 from cbdp.transit.plugins import example_city, example_legs
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP
 
@@ -40,7 +40,7 @@ def test_hops_are_the_logs_drives(run):
     """Each hop takes the drive's time, carries who was picked up and not yet dropped, and the metres add up."""
     city, service = run
     takes = Operations().hop(city)
-    made = page.hops(city, service, Operations())
+    made = fleets.hops(city, service, Operations())
     assert sum(map(len, made)) == int((service.log[:, 1] == ARRIVES).sum())
     for shuttle, (own, start) in enumerate(zip(made, service.fleet.starts(city).tolist(), strict=True)):
         before, metres, at = -1, 0, start
@@ -57,7 +57,7 @@ def test_hops_are_the_logs_drives(run):
 def test_riders_over_time(run):
     """Waiting and riding seconds, by the minute, add up to the service's own to within the minutes' width."""
     city, service = run
-    html = page.build(city, service)
+    html = fleets.service_page(city, service)
     data = embedded(html)
     for name, exact in (
         ("waiting", service.wait.sum()),
@@ -73,20 +73,20 @@ def test_the_hull_holds_its_stops(run):
     rng = np.random.default_rng(0)
     x, y = rng.uniform(0, 5, (2, 40))
     city = make_city([f"s{i}" for i in range(40)], x, y, ["one"] * 40, ["s0"])
-    corners = np.array(page.hull(city, 0))
+    corners = np.array(fleets.hull(city, 0))
     following = np.roll(corners, -1, axis=0)
     for (ax, ay), (bx, by) in zip(corners, following, strict=True):
         assert ((bx - ax) * (y - ay) - (by - ay) * (x - ax) > -0.01).all()
     tiny = make_city(["a", "b"], [0, 1], [0, 1], ["z", "z"], ["a"])
-    assert page.hull(tiny, 0) == [[0.0, 0.0], [1.0, 1.0]]
+    assert fleets.hull(tiny, 0) == [[0.0, 0.0], [1.0, 1.0]]
 
 
 def test_large_runs_show_a_part_of_the_shuttles(run, monkeypatch):
     """Above the limit of hops every k-th shuttle is drawn, the page says so, and the table still counts all."""
     city, service = run
-    hops = sum(map(len, page.hops(city, service, Operations())))
-    monkeypatch.setattr(page, "MAX_HOPS", (hops - 1) // 2)  # a little less than half: three parts
-    html = page.build(city, service)
+    hops = sum(map(len, fleets.hops(city, service, Operations())))
+    monkeypatch.setattr(fleets, "MAX_HOPS", (hops - 1) // 2)  # a little less than half: three parts
+    html = fleets.service_page(city, service)
     data = embedded(html)
     assert data["every"] == 3
     assert [s[0] for s in data["shuttles"]] == [0, 3]
@@ -97,22 +97,22 @@ def test_large_runs_show_a_part_of_the_shuttles(run, monkeypatch):
 def test_a_full_page_stays_below_three_megabytes(run):
     """With as many hops as are ever drawn, each of the largest size met in a day, the data stays below the limit."""
     worst = len(json.dumps([100, 1000, 1000, 8], separators=(",", ":")))
-    assert page.MAX_HOPS * worst < 2_500_000
-    assert len(page.build(*run)) < 100_000
+    assert fleets.MAX_HOPS * worst < 2_500_000
+    assert len(fleets.service_page(*run)) < 100_000
 
 
 def test_a_run_without_a_log_is_refused(run):
     """What cannot be drawn says how to get it."""
     city, service = run
     with pytest.raises(InputError, match="log=True"):
-        page.build(city, replace(service, log=None))
+        fleets.service_page(city, replace(service, log=None))
 
 
 def test_the_same_run_gives_the_same_page(run):
     """Byte for byte; and the table holds the figures of every zone."""
     city, service = run
-    html = page.build(city, service, about="A run.")
-    assert html == page.build(city, service, about="A run.")
+    html = fleets.service_page(city, service, about="A run.")
+    assert html == fleets.service_page(city, service, about="A run.")
     for zone, row in figures(service, city).items():
         cells = re.search(rf'<th scope="row">{zone}</th>(.*?)</tr>', html)[1]
         assert f">{row['wait']:.0f} s<" in cells
@@ -123,7 +123,7 @@ def test_the_same_run_gives_the_same_page(run):
 def test_the_map_is_drawn(browser, run, tmp_path, width, scheme):
     """Hubs, stops, lines and zones are all there, all words lie inside, and the page is no wider than the screen."""
     city, service = run
-    with opened(browser, tmp_path, page.build(city, service), width, color_scheme=scheme) as shown:
+    with opened(browser, tmp_path, fleets.service_page(city, service), width, color_scheme=scheme) as shown:
         assert shown.evaluate("document.documentElement.scrollWidth") <= width
         counts = {".hub": 2, ".place": 10, ".bus": 1, ".zone": 2, "circle.shuttle": 6}
         for mark, n in counts.items():
@@ -143,8 +143,8 @@ def test_the_map_is_drawn(browser, run, tmp_path, width, scheme):
 def test_shuttles_are_where_the_log_says(browser, run, tmp_path):
     """At any second a shuttle is on the straight line of its hop, as far along as time; loaded ones are filled."""
     city, service = run
-    made, starts = page.hops(city, service, Operations()), service.fleet.starts(city).tolist()
-    with opened(browser, tmp_path, page.build(city, service)) as shown:
+    made, starts = fleets.hops(city, service, Operations()), service.fleet.starts(city).tolist()
+    with opened(browser, tmp_path, fleets.service_page(city, service)) as shown:
         seats = dict(zip([s for s in range(12) if not city.hub[s]] + city.hubs.tolist(), shown.evaluate(SEATS), strict=True))  # fmt: skip
         for second in (0, 600, 1500, 2710, 3600):
             drawn = shown.evaluate(WHERE, second)
@@ -166,7 +166,7 @@ def test_shuttles_are_where_the_log_says(browser, run, tmp_path):
 def test_controls_work(browser, run, tmp_path):
     """Playing moves the clock and stops on demand; a zone hides the other's shuttles; a chosen shuttle keeps its way."""
     city, service = run
-    with opened(browser, tmp_path, page.build(city, service)) as shown:
+    with opened(browser, tmp_path, fleets.service_page(city, service)) as shown:
         shown.evaluate(WHERE, 600)
         before = shown.inner_text("#now")
         assert before == "00:10:00"
@@ -185,7 +185,9 @@ def test_controls_work(browser, run, tmp_path):
         assert shown.locator("#drawn-ways").is_visible() is False
         shown.check("#ways")
         assert shown.locator("#drawn-ways").is_visible()
-        assert shown.locator("#drawn-ways line").count() == len(embedded(page.build(city, service))["ways"])
+        assert shown.locator("#drawn-ways line").count() == len(
+            embedded(fleets.service_page(city, service))["ways"]
+        )
 
 
 def test_names_cannot_become_code(browser, tmp_path):
@@ -193,7 +195,7 @@ def test_names_cannot_become_code(browser, tmp_path):
     bare = example_city()
     city = replace(bare, names=(HOSTILE, *bare.names[1:]), zones=(HOSTILE, "east"))
     service = simulate(city, (2, 2), example_legs(city, 0, 10), log=True)
-    html = page.build(city, service, about=HOSTILE, internal=True)
+    html = fleets.service_page(city, service, about=HOSTILE, internal=True)
     with opened(browser, tmp_path, html) as shown:
         assert shown.evaluate("window.hacked") is None
         assert shown.locator("img").count() == 0

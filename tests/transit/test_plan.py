@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from shuttle_cases import random_case
 
-from cbdp.transit.demand import Trips, legs_of
 from cbdp.transit.dispatching import Visit, replay, visits_of
 from cbdp.transit.interfaces import PluginError
-from cbdp.transit.modes import ModeRule
+from cbdp.transit.modes import ModeRule, Trips, legs_of
 from cbdp.transit.plugins import example_city, example_legs
 from cbdp.transit.simulator import Fleet, Operations, simulate
 

@@ -13,8 +13,7 @@ from shuttle_cases import random_case, small_city
 
 from cbdp.errors import InputError
 from cbdp.transit.city import City, make_city
-from cbdp.transit.demand import Legs, Trips, legs_of
-from cbdp.transit.modes import ModeRule
+from cbdp.transit.modes import Legs, ModeRule, Trips, legs_of
 from cbdp.transit.simulator import (
     ARRIVES,
     ASSIGNED,

@@ -107,7 +107,7 @@ def test_the_person_column_is_guessed_by_its_name(city: Path) -> None:
 
 def test_deployments_agree_with_what_is_published() -> None:
     """The Census states ε = 17.14 for ρ = 2.56 at δ = 1e-10, Wikimedia ε = 1 for ρ = 0.015 at 1e-7: our conversion is as tight."""
-    from cbdp.forecast.plan_page import DEPLOYMENTS, UNITS
+    from cbdp.forecast.page import DEPLOYMENTS, UNITS
     from cbdp.privacy.accounting import epsilon_of
 
     shown = {d.name.split()[0]: d for d in DEPLOYMENTS}
