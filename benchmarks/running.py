@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.harness.markdown import figure, markdown
 from cbdp import Feature, FeatureDag, Universe
 from cbdp.estimation.continual import least_squares_weights, running_total
-from cbdp.measuring.dense import measure_sums
+from cbdp.measuring.answers import measure_sums
 from cbdp.mechanisms.continual import RunningTotals
 from cbdp.privacy.continual import STRATEGIES, Strategy, identity
 from cbdp.privacy.entropy import InsecureSeededEntropy

@@ -11,8 +11,8 @@ from strategies import feature_lists, models
 
 import cbdp
 from cbdp.estimation.intervals import Interval
+from cbdp.numbers import MAX_NUMBER
 from cbdp.privacy.accounting import DPCost, Parallel, PrivacyGuarantee, Sequential
-from cbdp.privacy.numbers import MAX_NUMBER
 from cbdp.release.release import Release
 from cbdp.release.serialization import Recipe
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sparse_twin import TRUTH
 
-from cbdp.measuring.sparse import ALL_HIDDEN_THRESHOLD, SparseThresholdedAnswer
+from cbdp.measuring.answers import ALL_HIDDEN_THRESHOLD, SparseThresholdedAnswer
 
 
 class Unconditional(SparseThresholdedAnswer):

@@ -17,9 +17,9 @@ from scipy import stats
 import cbdp
 from cbdp import Feature, FeatureDag, Measurement, Universe
 from cbdp.features import Dimension
+from cbdp.measuring.answers import ALL_HIDDEN_THRESHOLD, SparseThresholdedAnswer
 from cbdp.measuring.samplers import sampler_of
 from cbdp.measuring.samplers.laplace import GeometricSampler
-from cbdp.measuring.sparse import ALL_HIDDEN_THRESHOLD, SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import NoiseDistribution, noise_distribution
 

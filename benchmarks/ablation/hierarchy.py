@@ -14,9 +14,9 @@ import cbdp
 from benchmarks.ablation.case import EPSILONS, Case, Floats, Levels
 from cbdp.estimation.gls import Tree, bottom_up, tree_of
 from cbdp.features import SINGLETON, FeatureDag
+from cbdp.numbers import exact_number
 from cbdp.privacy.budget import allocate
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.numbers import exact_number
 from cbdp_solvers.problem import bincount
 
 # The choices that the paper's text leaves open, or that an implementation may have made otherwise, for H5

@@ -27,9 +27,9 @@ from cbdp.mechanisms import (
     of,
 )
 from cbdp.mechanisms.base import Mechanism
+from cbdp.numbers import exact_number
 from cbdp.privacy.budget import BudgetLike
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.numbers import exact_number
 from cbdp.release.release import Release
 from cbdp.rounding.controlled import round_trips
 

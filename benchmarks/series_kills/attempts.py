@@ -18,7 +18,7 @@ from benchmarks.series_kills.city import FIRST, write_city
 from cbdp.app.series import run_series
 from cbdp.config import read
 from cbdp.ledger import Charge, Ledger
-from cbdp.measuring.dense import measure_sums
+from cbdp.measuring.answers import measure_sums
 from cbdp.mechanisms import continual
 from cbdp.mechanisms.constraint_based import ConstraintBased
 from cbdp.release.series import FINAL

@@ -15,9 +15,7 @@ from cbdp.config import Config
 from cbdp.counting import loads_of
 from cbdp.counting.plausibility import Accepted, Plausibility, Share, refuse_dropped, refuse_unusual
 from cbdp.counting.reading import TripReading, look
-from cbdp.forecast.calendar import covers_of
-from cbdp.forecast.continuity import check_alike
-from cbdp.forecast.request import (
+from cbdp.forecast.account import (
     Choice,
     bought_max_trips,
     noted_choice,
@@ -28,8 +26,10 @@ from cbdp.forecast.request import (
     statement_of_choice,
     write_choice,
 )
+from cbdp.forecast.calendar import covers_of
+from cbdp.forecast.continuity import check_alike
 from cbdp.ledger import ChargeScope, Ledger
-from cbdp.measuring.bernoulli import exponential_mechanism
+from cbdp.measuring.exact_sampling import exponential_mechanism
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.unit import Person
 

@@ -298,7 +298,7 @@ def _place_in_series(path: str, plan: Plan) -> Iterator[str]:
 
 
 def _check_wish(wish: str) -> None:
-    from cbdp.privacy.numbers import positive
+    from cbdp.numbers import positive
 
     feature, _, percent = wish.partition("=")
     try:
@@ -317,7 +317,7 @@ def choose(config: str, accept_dropped: bool, accept_unusual: bool) -> int:
     """Choose max_trips with noise, and charge it to the ledger, where privacy.unit asks for that."""
     from cbdp.app.choosing import buy
     from cbdp.config import read
-    from cbdp.forecast.request import requested_quantile
+    from cbdp.forecast.account import requested_quantile
 
     settings = read(config)
     purchase = buy(settings, accept_dropped=accept_dropped, accept_unusual=accept_unusual)

@@ -17,7 +17,7 @@ from cbdp.datasets import ann_arbor
 from cbdp.datasets.practice import QUICK, WHOLE, write_city
 from cbdp.forecast import explain
 from cbdp.mechanisms import ConstraintBased, Hierarchical, Laplace, Mechanism
-from cbdp.privacy.numbers import positive
+from cbdp.numbers import positive
 from cbdp.progress import Say
 from cbdp.release import Release
 from cbdp.text import aligned

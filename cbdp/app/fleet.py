@@ -24,8 +24,7 @@ from cbdp.features import Universe
 from cbdp.release import Release, load
 from cbdp.text import INTERNAL_WARNING
 from cbdp.transit import DISPATCHERS, plugins
-from cbdp.transit.city import City, Driving
-from cbdp.transit.city_sources import URBAN_DRIVING, city_from_csv, city_from_gtfs, zones_from_csv
+from cbdp.transit.city import URBAN_DRIVING, City, Driving, city_from_csv, city_from_gtfs, zones_from_csv
 from cbdp.transit.fleet_sizing import SearchSizer, Sizing
 from cbdp.transit.fleets import (
     BUILT_IN,

@@ -31,7 +31,15 @@ from cbdp.counting.reading import TripSource
 from cbdp.errors import CbdpError
 from cbdp.estimation.invariants import public_total
 from cbdp.features import FeatureDag, Universe
-from cbdp.forecast.account import Account, account_of, output_of
+from cbdp.forecast.account import (
+    Account,
+    account_of,
+    after_purchase,
+    is_unbought,
+    output_of,
+    public_request_of,
+    request_of,
+)
 from cbdp.forecast.calendar import (
     Slot,
     check_fits,
@@ -53,7 +61,6 @@ from cbdp.forecast.inputs import (
     universe_of,
 )
 from cbdp.forecast.plan import Variant, config_of_variant, fewer_zones, other_periods
-from cbdp.forecast.request import after_purchase, is_unbought, public_request_of, request_of
 from cbdp.ledger import ChargeScope, Ledger, SeriesPart
 from cbdp.measuring import MAX_DENSE_TRIP_TYPES
 from cbdp.mechanisms import Mechanism

@@ -30,15 +30,14 @@ from cbdp.compiling import prepare
 from cbdp.counting.counts import Counts, count
 from cbdp.errors import CbdpError, InputError, SolverError
 from cbdp.features import FeatureDag, Universe
-from cbdp.forecast.account import charge_missing_from_ledger, missing_ledger
-from cbdp.forecast.request import is_unbought
+from cbdp.forecast.account import charge_missing_from_ledger, is_unbought, missing_ledger
 from cbdp.ledger import Charge, Ledger
 from cbdp.ledger.charges import SYMBOLS, reserve_arguments
+from cbdp.machine import partial_name, sweep
 from cbdp.measuring import MAX_DENSE_TRIP_TYPES
 from cbdp.progress import Say, shown, silent, tell
 from cbdp.release.files import MANIFEST, Saved, load, read_manifest
 from cbdp.release.layout import check_writable
-from cbdp.scratch import partial_name, sweep
 from cbdp.untrusted import read_json
 from cbdp_features.calendar import dates_or_none
 

@@ -41,7 +41,7 @@ from cbdp.counting.plausibility import (
 from cbdp.counting.reading import TripReading
 from cbdp.errors import CbdpError, InputError
 from cbdp.features import Universe
-from cbdp.forecast.account import Status, status_of
+from cbdp.forecast.account import Status, refuse_in_series, status_of
 from cbdp.forecast.calendar import (
     Slot,
     check_series,
@@ -52,7 +52,6 @@ from cbdp.forecast.calendar import (
     series_of,
 )
 from cbdp.forecast.continuity import changes_since, check_continuity, prior_of_earlier
-from cbdp.forecast.request import refuse_in_series
 from cbdp.forecast.running import PlaceInSpan, charges_for, check_fits_caps, declared, place_of
 from cbdp.ledger import FinishedCharge, Ledger
 from cbdp.ledger.store import exclusive_lock

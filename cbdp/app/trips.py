@@ -21,9 +21,9 @@ from cbdp.counting.linking import LinkedTaps, Preparation, Prepared
 from cbdp.counting.plan import moves_days
 from cbdp.counting.reading import TripSource
 from cbdp.features import Universe
+from cbdp.forecast.account import MAX_TRIPS_UNTIL_BOUGHT, requested_quantile, with_bought_max_trips
 from cbdp.forecast.continuity import AS_WRITTEN, TEXT_DATES, TEXT_TIMES, ZONED, ZONELESS, DayReading
 from cbdp.forecast.inputs import PLACES, holidays, stops_of, universe_of
-from cbdp.forecast.request import MAX_TRIPS_UNTIL_BOUGHT, requested_quantile, with_bought_max_trips
 from cbdp.parts import did_you_mean
 from cbdp.privacy.unit import RELEASE, Person, Trip, Unit
 from cbdp_features.places import Stops

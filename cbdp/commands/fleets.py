@@ -38,8 +38,7 @@ def _units() -> str:
 
 
 def _driving(what: str, name: str) -> str:
-    from cbdp.transit.city import Driving
-    from cbdp.transit.city_sources import URBAN_DRIVING
+    from cbdp.transit.city import URBAN_DRIVING, Driving
 
     usual, built_in = getattr(URBAN_DRIVING, name), getattr(Driving(), name)
     return f"{what} (default: {usual:g}; the built-in city: {built_in:g})"

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from cbdp.scratch import SPILL_PREFIX, UNLOCKED_SUFFIX, locked_folder
+from cbdp.machine import SPILL_PREFIX, UNLOCKED_SUFFIX, locked_folder
 
 GRACE_SECONDS = 1.5  # seconds that the main thread has to stop by itself
 TIDY_SECONDS = 0.4  # seconds to tidy up when it has not

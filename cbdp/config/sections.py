@@ -29,9 +29,9 @@ from cbdp.config.values import (
     Whole,
 )
 from cbdp.errors import InputError
+from cbdp.numbers import probability
 from cbdp.parts import Parts, Setting, did_you_mean, settings_of, table_of
 from cbdp.privacy.continual import STRATEGIES
-from cbdp.privacy.numbers import probability
 from cbdp.privacy.unit import PERIODS
 
 if TYPE_CHECKING:

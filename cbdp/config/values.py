@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Generic, Protocol, TypeVar, cast, get_origin, get_type_hints
 
 from cbdp.errors import CbdpError, InputError
+from cbdp.numbers import positive
 from cbdp.parts import Parts, did_you_mean
-from cbdp.privacy.numbers import positive
 from cbdp.text import message
 
 Keys = tuple[str | int, ...]

@@ -18,8 +18,8 @@ from typing import TypeGuard
 from urllib.parse import parse_qsl, urlsplit
 
 from cbdp.errors import InputError
-from cbdp.scratch import SPILL_PREFIX, locked_folder, owned
-from cbdp.scratch import sweep as sweep_abandoned
+from cbdp.machine import SPILL_PREFIX, locked_folder, owned
+from cbdp.machine import sweep as sweep_abandoned
 
 PARQUET_SUFFIX, TEXT_SUFFIXES = ".parquet", (".csv", ".csv.gz", ".txt")  # .txt as GTFS has it: CSV
 
@@ -194,7 +194,7 @@ def _open_part(url: str) -> list[object]:
 
 
 # Where an engine puts what does not fit in memory. The folder is readable by its owner alone, and removed when the work ends or fails. What a killed process left behind is swept when the next
-# one starts (`cbdp.scratch`).
+# one starts (`cbdp.machine`).
 
 
 @contextlib.contextmanager

@@ -23,12 +23,11 @@ from cbdp.forecast.plan import (
     is_modelled,
     seconds,
 )
-from cbdp.numbers import percent_at_most
+from cbdp.numbers import Number, percent_at_most, positive
 from cbdp.parts import did_you_mean
 from cbdp.privacy.accounting import epsilon_of, readable_epsilon
 from cbdp.privacy.expected_error import DemandFacts, ErrorModel, error_model
 from cbdp.privacy.noise import DiscreteGaussian, DiscreteLaplace
-from cbdp.privacy.numbers import Number, positive
 from cbdp.privacy.unit import RELEASE, Person, group_sensitivity
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, Use, average_count, use_of
 from cbdp.text import aligned

@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from cbdp.errors import InputError
+from cbdp.numbers import Number, positive, probability
 from cbdp.privacy.accounting import Cost
 from cbdp.privacy.continual import MAX_PERIODS, STRATEGIES
-from cbdp.privacy.numbers import Number, positive, probability
 from cbdp.privacy.unit import Person, Unit
 
 # Scope: the service days of a charge's rows, the unit that its promise protects, the part of a series that it pays

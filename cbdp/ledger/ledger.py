@@ -35,7 +35,7 @@ from cbdp.ledger.store import (
     snapshot_in_memory,
 )
 from cbdp.ledger.windows import Caps
-from cbdp.privacy.numbers import Number
+from cbdp.numbers import Number
 
 
 class Ledger:

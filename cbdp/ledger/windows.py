@@ -37,10 +37,10 @@ from cbdp.ledger.charges import (
     ChargeScope,
     PrivacyMeasure,
 )
+from cbdp.numbers import Number, probability
 from cbdp.parts import did_you_mean
 from cbdp.privacy.accounting import epsilon_of
 from cbdp.privacy.continual import STRATEGIES, Strategy
-from cbdp.privacy.numbers import Number, probability
 
 # Running totals: exactly, from the strategy and from how many periods of the unit lie in each release
 #

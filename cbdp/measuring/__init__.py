@@ -1,6 +1,6 @@
 """PRIVATE. From counts to measurements: here ε is spent. Nothing right of the wall may import it."""
 
-from cbdp.measuring.dense import MAX_DENSE_TRIP_TYPES, cost_argument, measure, noisy_counts
+from cbdp.measuring.answers import MAX_DENSE_TRIP_TYPES, cost_argument, measure, noisy_counts
 from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy, SystemEntropy
 
 __all__ = [

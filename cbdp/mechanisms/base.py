@@ -19,6 +19,7 @@ from cbdp.estimation.intervals import Interval, intervals
 from cbdp.estimation.invariants import exact_answers
 from cbdp.features import FeatureDag
 from cbdp.measuring.samplers import sampler_of
+from cbdp.numbers import Number, positive, probability
 from cbdp.privacy.accounting import (
     Composable,
     Cost,
@@ -39,7 +40,6 @@ from cbdp.privacy.noise import (
     NoiseDistribution,
     PrivacyMeasure,
 )
-from cbdp.privacy.numbers import Number, positive, probability
 from cbdp.privacy.unit import Sensitivity, Unit, UnitLike, feature_sensitivity, unit_of
 from cbdp.release import Release
 from cbdp.release.serialization import Recipe, TableNoise, setting_from_json, setting_to_json

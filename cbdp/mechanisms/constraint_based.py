@@ -32,6 +32,7 @@ from cbdp.estimation.invariants import (
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.measuring import MAX_DENSE_TRIP_TYPES, cost_argument, measure
 from cbdp.mechanisms.base import AdditiveNoiseMechanism
+from cbdp.numbers import Number
 from cbdp.parts import setting
 from cbdp.privacy.accounting import PrivacyGuarantee, Sequential, cost_amount, single_costs
 from cbdp.privacy.budget import (
@@ -48,7 +49,6 @@ from cbdp.privacy.budget import (
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.expected_error import DemandFacts, expected_errors
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
-from cbdp.privacy.numbers import Number
 from cbdp.privacy.unit import Sensitivity
 from cbdp.progress import tell
 from cbdp.release import Release

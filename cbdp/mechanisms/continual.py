@@ -30,14 +30,14 @@ from cbdp.estimation.continual import (
     total_deviation,
 )
 from cbdp.features import FeatureDag
-from cbdp.measuring.dense import measure_sums
+from cbdp.measuring.answers import measure_sums
 from cbdp.mechanisms.constraint_based import ConstraintBased
+from cbdp.numbers import Number, positive
 from cbdp.parts import did_you_mean
 from cbdp.privacy.continual import STRATEGIES, Span, Strategy, TableNoiseCost
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
-from cbdp.privacy.numbers import Number, positive
 from cbdp.privacy.unit import Sensitivity, UnitLike, feature_sensitivity, unit_of
 from cbdp.release import Release
 from cbdp.release.series import RunningPart, RunningTable

@@ -17,8 +17,8 @@ from cbdp.counting import Counts
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON
 from cbdp.measuring import cost_argument, noisy_counts
+from cbdp.measuring.answers import MAX_DRAWN_AT_ONCE
 from cbdp.measuring.samplers import sampler_of
-from cbdp.measuring.sparse import MAX_DRAWN_AT_ONCE
 from cbdp.mechanisms.base import AdditiveNoiseMechanism
 from cbdp.parts import setting
 from cbdp.privacy.accounting import PrivacyGuarantee

@@ -22,13 +22,13 @@ from cbdp.errors import InputError
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.measuring.samplers import sampler_of
 from cbdp.mechanisms.base import Mechanism
+from cbdp.numbers import Number, positive, probability
 from cbdp.parts import setting
 from cbdp.privacy.accounting import DPCost, PrivacyGuarantee, Sequential
 from cbdp.privacy.budget import BudgetLike, allocate
 from cbdp.privacy.entropy import Entropy
 from cbdp.privacy.measurement import Measurement, NoisyAnswer, PlannedAnswer
 from cbdp.privacy.noise import DiscreteLaplace
-from cbdp.privacy.numbers import Number, probability
 from cbdp.privacy.unit import Trip, UnitLike
 from cbdp.release import Release
 from cbdp.release.serialization import TableNoise

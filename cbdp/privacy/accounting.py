@@ -21,8 +21,8 @@ from functools import cached_property, lru_cache
 from typing import ClassVar, NoReturn
 
 from cbdp.errors import BudgetError, InputError
+from cbdp.numbers import Number, positive, probability
 from cbdp.privacy.noise import PrivacyMeasure
-from cbdp.privacy.numbers import Number, positive, probability
 from cbdp.privacy.unit import Unit
 
 STATED_DIGITS = 9  # significant digits of an ε or a ρ that is stated

@@ -23,10 +23,10 @@ import numpy as np
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import BudgetError, InputError
 from cbdp.features import SINGLETON, FeatureDag
+from cbdp.numbers import Number, positive
 from cbdp.parts import Parts, instance_of
 from cbdp.privacy.expected_error import DemandFacts, ErrorModel, error_model
 from cbdp.privacy.noise import NoiseDistribution
-from cbdp.privacy.numbers import Number, positive
 from cbdp.privacy.unit import Sensitivity
 from cbdp_features.presets import EXTRA_FEATURES
 

@@ -16,8 +16,8 @@ import numpy as np
 from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.features import SINGLETON, FeatureDag
+from cbdp.numbers import positive
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
-from cbdp.privacy.numbers import positive
 from cbdp.privacy.unit import Sensitivity
 
 

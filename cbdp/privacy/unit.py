@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from cbdp.errors import InputError
 from cbdp.features import FeatureDag
-from cbdp.privacy.numbers import Number, positive, probability
+from cbdp.numbers import Number, positive, probability
 from cbdp_features.contribution import contribution_structure
 
 NEIGHBOURING_RELATIONS = ("add-remove", "replace")

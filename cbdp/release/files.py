@@ -24,6 +24,7 @@ from cbdp.errors import InputError
 from cbdp.estimation.engine import MAX_LISTED_TYPES, Estimate
 from cbdp.estimation.intervals import Interval
 from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
+from cbdp.machine import abandoned, locked_folder, partial_name, sweep
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
 from cbdp.release.about import about_from
@@ -60,7 +61,6 @@ from cbdp.release.serialization import (
     guarantee_from,
 )
 from cbdp.release.series import read_running_totals, series_from
-from cbdp.scratch import abandoned, locked_folder, partial_name, sweep
 from cbdp.text import shown_data
 from cbdp.untrusted import read_json, read_parquet
 from cbdp_features.places import Stops

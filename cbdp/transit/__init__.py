@@ -13,8 +13,16 @@ from cbdp.parts import Parts
 from cbdp.transit.interfaces import Command, Dispatcher, FleetSizer, ModeChoice, NetworkDesigner, with_method
 
 if TYPE_CHECKING:
-    from cbdp.transit.city import City, Driving, Line, make_city
-    from cbdp.transit.city_sources import city_from_csv, city_from_gtfs, city_of_stops, city_on_earth
+    from cbdp.transit.city import (
+        City,
+        Driving,
+        Line,
+        city_from_csv,
+        city_from_gtfs,
+        city_of_stops,
+        city_on_earth,
+        make_city,
+    )
     from cbdp.transit.design import Costs, Demand, Design, PathDesigner, design_network, network_cost
     from cbdp.transit.dispatching import CheapestInsertion, Decision, State, Visit, operate, replay, visits_of
     from cbdp.transit.fleet_sizing import Cover, SearchSizer, Sizing, path_cover, size_fleet

@@ -22,8 +22,7 @@ from cbdp.release import Release
 from cbdp.release.roles import is_single_day, period_of
 from cbdp.report.rendering import Table, Tile, render
 from cbdp.text import aligned
-from cbdp.transit.city import KM, KM_PER_UNIT, City, Driving
-from cbdp.transit.city_sources import city_on_earth
+from cbdp.transit.city import KM, KM_PER_UNIT, City, Driving, city_on_earth
 from cbdp.transit.modes import codes_of, period_edges
 from cbdp.transit.simulator import ARRIVES, DROPPED_OFF, PICKED_UP, Operations, Service, figures
 from cbdp_features.calendar import clock_time, dates_or_none, seconds_of_day
@@ -183,7 +182,7 @@ TRIP_ENDS = ("origin", "destination")
 
 
 def city_of_stops(name: str, universe: Universe, places: Stops | None, driving: Driving) -> City:
-    """A city of the stops and zones of some trips; what else it needs follows the rules of `cbdp.transit.city_sources`."""
+    """A city of the stops and zones of some trips; what else it needs follows the rules of `cbdp.transit.city`."""
     if places is None or np.isnan(places.lat).all():
         raise InputError(
             f"the stops of {name} have no coordinates: give a table with --city stops.csv (columns stop, and lat and lon, or "

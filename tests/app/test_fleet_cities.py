@@ -240,7 +240,7 @@ def test_real_bike_stations_are_a_city(tmp_path: Path) -> None:
     """The five cities of the Bay Area are five zones within 71 km; clustering finds the same five without being told."""
     with (BIKES / "stations.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    from cbdp.transit.city_sources import city_on_earth
+    from cbdp.transit.city import city_on_earth
 
     ids = tuple(r["station_id"] for r in rows)
     lat, lon = (np.array([float(r[c]) for r in rows]) for c in ("lat", "lon"))

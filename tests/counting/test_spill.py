@@ -18,7 +18,7 @@ import cbdp
 from cbdp.counting.engines.duckdb import DuckSource
 from cbdp.counting.files import remove_stale_folders, spill_folder
 from cbdp.errors import InputError
-from cbdp.scratch import SPILL_PREFIX
+from cbdp.machine import SPILL_PREFIX
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ import pytest
 
 from cbdp.estimation.bootstrap import MAX_BOOTSTRAP_TYPES, MAX_REPLICATES
 from cbdp.estimation.posterior.settings import Tuning
-from cbdp.measuring.dense import MAX_DENSE_TRIP_TYPES
+from cbdp.measuring.answers import MAX_DENSE_TRIP_TYPES
 from cbdp_features.queries import MAX_GROUPS
 
 DOCS = Path(__file__).parents[2] / "docs"

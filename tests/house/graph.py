@@ -27,7 +27,6 @@ FOUNDATION = (
     "numbers",
     "parts",
     "progress",
-    "scratch",
     "text",
     "untrusted",
 )

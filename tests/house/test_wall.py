@@ -124,7 +124,7 @@ LEAKING: dict[str, Mutant] = {
         "\ndef peek():\n    from cbdp.counting import count\n    return count\n"
     ),
     "in a method of a nested class": _planted(
-        "\nclass A:\n    class B:\n        def c(self):\n            import cbdp.measuring.dense as d\n            return d\n"
+        "\nclass A:\n    class B:\n        def c(self):\n            import cbdp.measuring.answers as d\n            return d\n"
     ),
     "for types only": _planted("\nif TYPE_CHECKING:\n    from cbdp.counting import Counts\n"),
     "by import_module": _planted("\nimport importlib\nimportlib.import_module('cbdp.counting')\n"),

@@ -14,7 +14,7 @@ from cbdp.errors import InputError
 from cbdp.ledger import Amount, Charge, ChargeScope, Ledger
 from cbdp.ledger.charges import NANO_UNITS
 from cbdp.ledger.windows import privacy_statement, relative_cost_of_days, window_sums
-from cbdp.measuring.dense import measure_sums
+from cbdp.measuring.answers import measure_sums
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import noise_distribution

@@ -15,7 +15,7 @@ from cbdp.errors import InputError
 from cbdp.ledger import Amount, Charge, ChargeScope
 from cbdp.ledger.charges import NANO_UNITS, PrivacyMeasure
 from cbdp.ledger.windows import cost_in_days, relative_cost_of_steps, steps_touched, total_cost, window_sums
-from cbdp.measuring.dense import measure_sums
+from cbdp.measuring.answers import measure_sums
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import noise_distribution

@@ -13,8 +13,8 @@ from noise_fits import Recorder, Script
 from scipy import stats
 
 from cbdp.errors import InputError
-from cbdp.measuring import bernoulli
-from cbdp.measuring.inverse_cdf import compiled_on_use
+from cbdp.measuring import exact_sampling
+from cbdp.measuring.exact_sampling import compiled_on_use
 from cbdp.measuring.samplers.gaussian import GaussianPieces, full_sum, tail_sum
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
@@ -103,7 +103,7 @@ def test_sums_too_long_are_refused():
 def test_coins_show_heads_as_often_as_they_should(x, bits):
     """Many coins of one kind, with words in which many are too near to tell by the first."""
     n, source = 200_000 if bits == 64 else 50_000, Recorder(1)
-    shown = bernoulli.bernoulli_exp(np.full(n, float(x)), lambda _: x, bits, source)
+    shown = exact_sampling.bernoulli_exp(np.full(n, float(x)), lambda _: x, bits, source)
     chance = float(np.exp(-float(x)))
     assert stats.binomtest(int(shown.sum()), n, chance).pvalue > 1e-6
     assert bits > 8 or x == 0 or source.singles > n / 2**9
@@ -116,7 +116,7 @@ def test_every_pair_of_8_bit_words_decides_as_the_number_does(x):
     for u, (first, second) in enumerate(itertools.product(range(256), repeat=2)):
         script = Script([first, second])
         try:
-            shown = bool(bernoulli.bernoulli_exp(np.array([float(x)]), lambda _: x, 8, script)[0])
+            shown = bool(exact_sampling.bernoulli_exp(np.array([float(x)]), lambda _: x, 8, script)[0])
         except EOFError:
             assert u == sharp
             continue
@@ -128,7 +128,7 @@ def test_a_wrong_float_changes_nothing():
     """Floats that are off by half a part in a million give the same coins: those they cannot tell are told by fractions."""
     x = Fraction(1, 3)
     right, off = (
-        bernoulli.bernoulli_exp(np.full(20_000, float(x) + d), lambda _: x, 16, InsecureSeededEntropy(2))
+        exact_sampling.bernoulli_exp(np.full(20_000, float(x) + d), lambda _: x, 16, InsecureSeededEntropy(2))
         for d in (0.0, 4e-7)
     )
     assert (right == off).all()
@@ -141,8 +141,8 @@ def test_the_compiled_judge_is_the_python_one():
     words = np.round(np.exp(-x) * 2**16 + rng.integers(-3, 4, 500)).clip(0, 2**16 - 1).astype(np.uint16)
     a, b = np.empty((2, 500), dtype=np.int8)
     assert (
-        bernoulli.compare_words(x, words, 2.0**16, a)
-        == compiled_on_use(bernoulli.compare_words)(x, words, 2.0**16, b)
+        exact_sampling.compare_words(x, words, 2.0**16, a)
+        == compiled_on_use(exact_sampling.compare_words)(x, words, 2.0**16, b)
         > 50
     )
     assert (a == b).all()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cbdp.measuring import bernoulli
+from cbdp.measuring import exact_sampling
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, PrivateQuantile, selection_exponents
 
@@ -21,7 +21,9 @@ def test_candidates_come_as_often_as_they_should(epsilon: str) -> None:
     weights = np.array([math.exp(-float(x)) for x in selection_exponents(bought, *loads)])
     chance = weights / weights.sum()
     entropy = InsecureSeededEntropy(5)
-    drawn = collections.Counter(bernoulli.exponential_mechanism(bought, *loads, entropy) for _ in range(4000))
+    drawn = collections.Counter(
+        exact_sampling.exponential_mechanism(bought, *loads, entropy) for _ in range(4000)
+    )
     common = [k for k, p in zip(MAX_TRIPS_CANDIDATES, chance, strict=True) if 4000 * p > 5]
     seen = [drawn[k] for k in common]
     wanted = [4000 * chance[k - 1] for k in common]
@@ -34,7 +36,7 @@ def test_a_certain_answer_is_given() -> None:
     """With many persons and ε = 1 the quantile is found: half of 10,000 persons have 7 trips, half have 2."""
     bought = PrivateQuantile("0.75", 1)
     found = {
-        bernoulli.exponential_mechanism(bought, [2, 7], [5000, 5000], InsecureSeededEntropy(n))
+        exact_sampling.exponential_mechanism(bought, [2, 7], [5000, 5000], InsecureSeededEntropy(n))
         for n in range(20)
     }
     assert found == {7}
@@ -44,6 +46,6 @@ def test_a_certain_answer_is_given() -> None:
 def test_every_place_is_as_likely(n: int) -> None:
     """Chi-square at 1e-6."""
     entropy = InsecureSeededEntropy(n)
-    seen = np.bincount([bernoulli._uniform_below(n, entropy) for _ in range(5000)], minlength=n)
+    seen = np.bincount([exact_sampling._uniform_below(n, entropy) for _ in range(5000)], minlength=n)
     assert len(seen) == n
     assert n == 1 or stats.chisquare(seen).pvalue > 1e-6

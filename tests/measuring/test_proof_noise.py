@@ -12,8 +12,9 @@ import numpy as np
 from scipy import stats
 
 import cbdp
-from cbdp.measuring import bernoulli
-from cbdp.measuring.inverse_cdf import (
+from cbdp.measuring import exact_sampling
+from cbdp.measuring.answers import SparseThresholdedAnswer
+from cbdp.measuring.exact_sampling import (
     Enclosure,
     InverseCdfTable,
     RadixSampler,
@@ -25,7 +26,6 @@ from cbdp.measuring.samplers import gaussian, hit_positions
 from cbdp.measuring.samplers import gaussian as bell
 from cbdp.measuring.samplers.gaussian import GaussianSampler, GaussianTable
 from cbdp.measuring.samplers.laplace import GeometricSampler, RoundedSampler, _two_sided_sampler
-from cbdp.measuring.sparse import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import (
     DiscreteGaussian,
@@ -192,10 +192,12 @@ def test_coins_compare_with_the_exponential() -> None:
                     continue
                 numbers = np.full(256, float(x))
                 near = np.empty(256, dtype=np.int8)
-                bernoulli.compare_words(numbers, np.arange(256), 256.0, near)
+                exact_sampling.compare_words(numbers, np.arange(256), 256.0, near)
                 ends = [w for w in range(256) if near[w] < 0]
                 asked = [[second] for w in ends if w == tie]
-                out = bernoulli.bernoulli_exp(numbers, lambda _, x=x: x, 8, Script(np.arange(256), *asked))
+                out = exact_sampling.bernoulli_exp(
+                    numbers, lambda _, x=x: x, 8, Script(np.arange(256), *asked)
+                )
                 assert out[:tie].all()
                 assert not out[tie + 1 :].any()
                 assert out[tie] == (second < inner)
@@ -430,16 +432,16 @@ def test_what_is_revealed_has_the_law_of_dense_noise() -> None:
 
 def test_a_number_below_n_is_even() -> None:
     """All words of 8 bits: each of n numbers comes up equally often, and words that would favour some are drawn again."""
-    before, bernoulli.WORD_BITS = bernoulli.WORD_BITS, 8
+    before, exact_sampling.WORD_BITS = exact_sampling.WORD_BITS, 8
     try:
         for n in (3, 100, 7, 256):
             whole = 256 // n * n
-            result = [bernoulli._uniform_below(n, Script([word], [0])) for word in range(whole)]
+            result = [exact_sampling._uniform_below(n, Script([word], [0])) for word in range(whole)]
             assert np.bincount(result, minlength=n).tolist() == [whole // n] * n
             for word in range(whole, 256):
-                assert bernoulli._uniform_below(n, Script([word], [1])) == 1
+                assert exact_sampling._uniform_below(n, Script([word], [1])) == 1
     finally:
-        bernoulli.WORD_BITS = before
+        exact_sampling.WORD_BITS = before
 
 
 def test_candidates_are_drawn_by_their_weights() -> None:
@@ -449,7 +451,7 @@ def test_candidates_are_drawn_by_their_weights() -> None:
     bought, population = PrivateQuantile("1/2", "3/4"), ([2, 40, 70], [2, 3, 1])
     weights = np.exp([-float(x) for x in selection_exponents(bought, *population)])
     entropy = InsecureSeededEntropy(12)
-    result = [bernoulli.exponential_mechanism(bought, *population, entropy) for _ in range(600)]
+    result = [exact_sampling.exponential_mechanism(bought, *population, entropy) for _ in range(600)]
     levels, which = np.unique(
         weights.round(9), return_inverse=True
     )  # candidates that are equally far off are one group

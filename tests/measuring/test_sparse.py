@@ -17,7 +17,7 @@ import cbdp
 from cbdp import FeatureDag, Universe
 from cbdp.app.audit.lower_bound import TrialParts, epsilon_lower_bound
 from cbdp.errors import InputError
-from cbdp.measuring.sparse import ALL_HIDDEN_THRESHOLD, SparseThresholdedAnswer
+from cbdp.measuring.answers import ALL_HIDDEN_THRESHOLD, SparseThresholdedAnswer
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.entropy import InsecureSeededEntropy
 
@@ -93,7 +93,7 @@ def test_mutant_of_the_sparse_path_exceeds_epsilon(
     monkeypatch: pytest.MonkeyPatch, mutant: type[SparseThresholdedAnswer]
 ) -> None:
     """Zeros without noise, hits on types with trips kept, trips shown whatever the floor: each proves more than ε."""
-    monkeypatch.setattr("cbdp.measuring.dense.SparseThresholdedAnswer", mutant)
+    monkeypatch.setattr("cbdp.measuring.answers.SparseThresholdedAnswer", mutant)
     one, none = {"stop": ["A"]}, {"stop": []}
     bound = epsilon_lower_bound(SPARSE, one, none, parts=PARTS, trials=120_000, seed=24)
     assert bound.epsilon > 1.2, bound

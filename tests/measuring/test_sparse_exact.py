@@ -26,8 +26,8 @@ from sparse_mutants import (
 
 import cbdp
 from cbdp import Feature, FeatureDag, Universe
-from cbdp.measuring import sparse
-from cbdp.measuring.sparse import SparseThresholdedAnswer
+from cbdp.measuring import answers
+from cbdp.measuring.answers import SparseThresholdedAnswer
 from cbdp.mechanisms import Laplace, laplace
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import DiscreteLaplace
@@ -97,8 +97,8 @@ def sparse_law(counts: tuple[int, ...], kind: type[SparseThresholdedAnswer] = Sp
         return revealed(dag, answer)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sparse, "sampler_of", lambda _: draws)
-        patch.setattr(sparse, "ALL_HIDDEN_THRESHOLD", TOP)
+        patch.setattr(answers, "sampler_of", lambda _: draws)
+        patch.setattr(answers, "ALL_HIDDEN_THRESHOLD", TOP)
         patch.setattr("sparse_mutants.ALL_HIDDEN_THRESHOLD", TOP)
         return law_of(program)
 
@@ -160,7 +160,7 @@ def laplace_law(counts: tuple[int, ...], *, large: bool):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(laplace, "sampler_of", lambda _: draws)
-        patch.setattr("cbdp.measuring.dense.sampler_of", lambda _: draws)
+        patch.setattr("cbdp.measuring.answers.sampler_of", lambda _: draws)
         return law_of(program)
 
 

@@ -13,7 +13,7 @@ from sparse_twin import ALPHA, LAW, SCALE, answer_of
 from wide import widest
 
 import cbdp
-from cbdp.measuring.sparse import SparseThresholdedAnswer
+from cbdp.measuring.answers import SparseThresholdedAnswer
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.release.release import Release
@@ -57,7 +57,7 @@ def travelled() -> cbdp.Counts:
 
 
 def in_the_widest(monkeypatch: pytest.MonkeyPatch, weights: str, epsilon: Any) -> Release:
-    monkeypatch.setattr("cbdp.measuring.dense.SparseThresholdedAnswer", Frugal)
+    monkeypatch.setattr("cbdp.measuring.answers.SparseThresholdedAnswer", Frugal)
     return ConstraintBased(widest(), epsilon, weights=weights).simulate(travelled(), seed=1)
 
 

@@ -27,7 +27,7 @@ from sparse_twin import (
     twin,
 )
 
-from cbdp.measuring.sparse import SparseThresholdedAnswer
+from cbdp.measuring.answers import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import DiscreteGaussian, NoiseDistribution
 

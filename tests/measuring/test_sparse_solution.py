@@ -35,7 +35,7 @@ from strategies import Case, cases
 import cbdp
 from cbdp import FeatureDag, Measurement, Universe, post_process
 from cbdp.estimation import projection
-from cbdp.measuring.sparse import SparseThresholdedAnswer
+from cbdp.measuring.answers import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import DiscreteLaplace
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from noise_fits import ALPHA, Recorder, Script, fit, meets_the_right_pieces, sampler
 
-from cbdp.measuring import inverse_cdf
-from cbdp.measuring.inverse_cdf import Thresholds, powers_of_exp
+from cbdp.measuring import exact_sampling
+from cbdp.measuring.exact_sampling import Thresholds, powers_of_exp
 from cbdp.measuring.samplers.laplace import _two_sided_sampler
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import DiscreteLaplace
@@ -33,10 +33,10 @@ def test_ties_lead_beyond_the_table_and_on():
     assert head.prefixes[-1] == 255  # hence only a tie can go beyond
     values = sampler(3, word_bits=8).sample(60_000, InsecureSeededEntropy(8))
     assert np.abs(values).max() < end  # rare at its true size …
-    short = inverse_cdf.RadixSampler(
+    short = exact_sampling.RadixSampler(
         powers_of_exp(Fraction(1, 3)),
         0,
-        inverse_cdf.InverseCdfTable(Thresholds(powers_of_exp(Fraction(1, 3)), 1, 4, signed=True), 8),
+        exact_sampling.InverseCdfTable(Thresholds(powers_of_exp(Fraction(1, 3)), 1, 4, signed=True), 8),
         restarts=True,
         width=None,
         signed=True,
@@ -50,7 +50,7 @@ def test_ties_lead_beyond_the_table_and_on():
 
 def test_a_tie_with_the_last_threshold_can_go_either_way():
     """Words that follow the last threshold's digits and then exceed or undercut them end beyond or inside the table."""
-    table = inverse_cdf.InverseCdfTable(Thresholds(powers_of_exp(Fraction(1)), 1, 6, signed=True), 8)
+    table = exact_sampling.InverseCdfTable(Thresholds(powers_of_exp(Fraction(1)), 1, 6, signed=True), 8)
     digits = table.thresholds.prefix(5, 40).to_bytes(5, "big")
     assert digits[-1] not in {0, 255}
     over, under = ([*digits[:-1], digits[-1] + d] for d in (1, -1))
@@ -76,8 +76,8 @@ def test_compiled_look_up_is_the_python_one(bits):
     a, b = np.empty((2, words.size), dtype=np.int64)
     arguments = words, table.prefixes, table.guide, np.uint64(max(0, bits - 12))
     assert (
-        inverse_cdf.lookup_words(*arguments, a)
-        == inverse_cdf.compiled_on_use(inverse_cdf.lookup_words)(*arguments, b)
+        exact_sampling.lookup_words(*arguments, a)
+        == exact_sampling.compiled_on_use(exact_sampling.lookup_words)(*arguments, b)
         >= table.count
     )
     assert (a == b).all()
@@ -91,12 +91,12 @@ def test_hits_beyond_saturated_gaps():
     """Gaps longer than 2^62 pass over positions without a hit and without an overflow."""
     out = np.empty(4, dtype=np.int64)
     limit, end = 2**62, 2**63 - 1
-    assert inverse_cdf.gaps_to_positions(np.array([limit, 5, limit, 1]), 0, end, out) == (1, end)
+    assert exact_sampling.gaps_to_positions(np.array([limit, 5, limit, 1]), 0, end, out) == (1, end)
     assert out[0] == limit + 5
-    assert inverse_cdf.compiled_on_use(inverse_cdf.gaps_to_positions)(
+    assert exact_sampling.compiled_on_use(exact_sampling.gaps_to_positions)(
         np.array([limit, 5, limit, 1]), 0, end, out
     ) == (1, end)
-    assert inverse_cdf.gaps_to_positions(np.array([2, 0, 3]), 10, 100, out) == (3, 18)
+    assert exact_sampling.gaps_to_positions(np.array([2, 0, 3]), 10, 100, out) == (3, 18)
     assert out[:3].tolist() == [12, 13, 17]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbdp.measuring.inverse_cdf import (
+from cbdp.measuring.exact_sampling import (
     Enclosure,
     Thresholds,
     _exp_series,

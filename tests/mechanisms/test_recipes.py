@@ -154,8 +154,8 @@ def test_finish_sees_no_counts(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
     for name in ("of", "dense", "__init__"):
         monkeypatch.setattr(Counts, name, gone)
     monkeypatch.setattr("cbdp.mechanisms.base.count", gone)
-    monkeypatch.setattr("cbdp.measuring.dense.sampler_of", gone)
-    monkeypatch.setattr("cbdp.measuring.sparse.SparseThresholdedAnswer.lower", gone)
+    monkeypatch.setattr("cbdp.measuring.answers.sampler_of", gone)
+    monkeypatch.setattr("cbdp.measuring.answers.SparseThresholdedAnswer.lower", gone)
     same(release, mechanism.finish(published_answers(release)))
 
 

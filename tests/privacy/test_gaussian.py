@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cbdp.numbers import exact_number
 from cbdp.privacy.noise import (
     DiscreteGaussian,
     NoiseDistribution,
@@ -20,7 +21,6 @@ from cbdp.privacy.noise import (
     noise_distribution,
     scale_rounded_up,
 )
-from cbdp.privacy.numbers import exact_number
 from cbdp.privacy.unit import Sensitivity
 
 SIXTY = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)

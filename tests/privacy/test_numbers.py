@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cbdp.errors import InputError
-from cbdp.privacy.numbers import exact_fraction, exact_number, positive, probability
+from cbdp.numbers import exact_fraction, exact_number, positive, probability
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "1", None, True])

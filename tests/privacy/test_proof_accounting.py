@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import cbdp
 from cbdp.ledger.windows import relative_cost_of_days, relative_cost_of_steps
-from cbdp.measuring.dense import measure_sums
+from cbdp.measuring.answers import measure_sums
 from cbdp.privacy.accounting import (
     DPCost,
     Parallel,

@@ -127,8 +127,8 @@ def test_a_killed_save_leaves_all_or_nothing(tmp_path: Path) -> None:
 UNDER_WAY = """
 import sys
 from pathlib import Path
-from cbdp import scratch
-with scratch.locked_folder(Path(sys.argv[1]) / scratch.partial_name(sys.argv[2])) as work:
+from cbdp import machine
+with machine.locked_folder(Path(sys.argv[1]) / machine.partial_name(sys.argv[2])) as work:
     (work / "trips.parquet").write_bytes(b"x")
     print(work, flush=True)
     sys.stdin.read()

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from cbdp.errors import InputError
-from cbdp.transit.city import Line
-from cbdp.transit.city_sources import city_from_csv, city_from_gtfs, zones_from_csv
+from cbdp.transit.city import Line, city_from_csv, city_from_gtfs, zones_from_csv
 from cbdp.transit.modes import ModeRule
 
 STOPS = "stop,zone,hub,x,y\na,n,1,0,0\nb,n,0,3,0\nc,s,1,0,9\nd,s,0,3,9\n"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cbdp.transit.city_sources import MAX_ZONES, URBAN_DRIVING, ZONE_RADIUS_KM, city_of_stops, default_zones
+from cbdp.transit.city import MAX_ZONES, URBAN_DRIVING, ZONE_RADIUS_KM, city_of_stops, default_zones
 from cbdp.transit.modes import ModeRule
 
 

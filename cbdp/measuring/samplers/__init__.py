@@ -13,11 +13,11 @@ import numpy as np
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.measuring.inverse_cdf import SAMPLES_PER_PASS, RadixSampler, compiled_on_use, gaps_to_positions
+from cbdp.measuring.exact_sampling import SAMPLES_PER_PASS, RadixSampler, compiled_on_use, gaps_to_positions
+from cbdp.numbers import exact_fraction
 from cbdp.parts import Parts, subclass_of
 from cbdp.privacy.entropy import Entropy, SystemEntropy
 from cbdp.privacy.noise import NoiseDistribution
-from cbdp.privacy.numbers import exact_fraction
 
 MAX_SCALE = 10**15  # of noise: magnitudes stay far below 2^62
 WORD_SIZES = (8, 16, 32, 64)  # bits of a word
@@ -127,7 +127,7 @@ def checked_scale(scale: object) -> Fraction:
     """A scale that noise can be drawn with exactly."""
     if isinstance(scale, bool) or not isinstance(scale, numbers.Rational):
         raise InputError(
-            f"the noise scale must be an int or a Fraction, not {scale!r}: convert with cbdp.privacy.numbers.exact_fraction"
+            f"the noise scale must be an int or a Fraction, not {scale!r}: convert with cbdp.numbers.exact_fraction"
         )
     exact = exact_fraction(Fraction(scale))
     if not 0 < exact <= MAX_SCALE:

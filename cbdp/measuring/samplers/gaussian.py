@@ -12,7 +12,7 @@ Why the samples have exactly this law, given uniform random bits:
 3. *Beyond.* What lies beyond the table's K blocks is drawn as K + G blocks with a geometric G whose weights are never below the bell's,
    and kept with the probability exp(−G(G − 1)M²/2σ²) that makes up for it.
 4. *Sign.* The table tells + from −. With blocks of more than one number −0 is drawn again, so that 0 is not there twice.
-5. *Coins* compare a uniform real with exp(−x) until it is certain on which side it lies (`cbdp.measuring.bernoulli`).
+5. *Coins* compare a uniform real with exp(−x) until it is certain on which side it lies (`cbdp.measuring.exact_sampling`).
 
 Gaps between positions whose noise exceeds a floor are geometric, with a probability that is a quotient of theta sums, enclosed by integers. It is not
 proven that none of these is a dyadic fraction. If one were, its digits would never be certain: a draw would not end, and none would be wrong.
@@ -31,12 +31,12 @@ from numpy.typing import NDArray
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.measuring.bernoulli import bernoulli_exp
-from cbdp.measuring.inverse_cdf import (
+from cbdp.measuring.exact_sampling import (
     SAMPLES_PER_PASS,
     Enclosure,
     InverseCdfTable,
     RadixSampler,
+    bernoulli_exp,
     certain_floors,
     exp_minus,
     powers_of_exp,
@@ -49,7 +49,7 @@ from cbdp.privacy.noise import DiscreteGaussian
 
 # Certified pieces of a bell: weights exp(−z²·rate) of whole numbers, their shares as thresholds, and their sums
 #
-# All numbers are enclosures by integers (`cbdp.measuring.inverse_cdf`). Running products make them: with w_h = exp(−((a + hM)² − a²)·rate),
+# All numbers are enclosures by integers (`cbdp.measuring.exact_sampling`). Running products make them: with w_h = exp(−((a + hM)² − a²)·rate),
 # w_(h+1) = w_h · g_h and g_(h+1) = g_h · exp(−2M²·rate), so that an entry costs two products of integers.
 
 

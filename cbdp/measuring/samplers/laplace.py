@@ -4,7 +4,7 @@ Why the samples have exactly this law, given uniform random bits:
 
 1. *Table.* A uniform real U in [0, 1) is revealed word by word. A table cuts [0, 1) at irrational thresholds; the piece
    that holds U is the outcome. The first word decides unless it equals the first word of some threshold; then further
-   words are drawn and compared with further certified digits of the threshold (`cbdp.measuring.inverse_cdf`) until they differ.
+   words are drawn and compared with further certified digits of the threshold (`cbdp.measuring.exact_sampling`) until they differ.
    Nothing is ever rounded, so the word size changes the speed and never the law.
 2. *Beyond.* A geometric G, P(G ≥ g) = r^g, is memoryless: given G ≥ K, the law of G − K is that of G. A table may
    therefore stop at any K: whoever lands beyond it draws again from the same table and adds K.
@@ -30,7 +30,7 @@ import numpy as np
 
 from cbdp.arrays import Ints
 from cbdp.errors import InputError
-from cbdp.measuring.inverse_cdf import (
+from cbdp.measuring.exact_sampling import (
     EnclosedPowers,
     Enclosure,
     InverseCdfTable,

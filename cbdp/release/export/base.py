@@ -19,11 +19,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 from cbdp import __version__
 from cbdp.errors import InputError
+from cbdp.machine import locked_folder, partial_name, sweep
 from cbdp.privacy.accounting import EpsilonDeltaStatement
 from cbdp.release.release import Release
 from cbdp.release.roles import counted_noun
 from cbdp.release.summary import left_out
-from cbdp.scratch import locked_folder, partial_name, sweep
 
 
 @dataclass(frozen=True)

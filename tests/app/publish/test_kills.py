@@ -21,9 +21,9 @@ from cbdp.app.publish import publish
 from cbdp.counting.counts import Counts
 from cbdp.errors import InputError
 from cbdp.ledger import Ledger
+from cbdp.machine import partial_name
 from cbdp.mechanisms.base import Mechanism
 from cbdp.release.files import leftovers, load, save
-from cbdp.scratch import partial_name
 
 KILLS = int(os.environ.get("CBDP_KILLS", "8"))  # 200 for the long run
 # where a run may die: the modules that publish and save, and every module of the ledger
