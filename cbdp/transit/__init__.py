@@ -57,14 +57,12 @@ MODE_CHOICES: Parts[ModeChoice] = Parts(
 )
 
 _NAMES_BY_MODULE = {
-    "city": "City Driving Line make_city",
-    "city_sources": "city_from_csv city_from_gtfs city_of_stops city_on_earth",
-    "demand": "Legs Trips legs_of spread trips_of_release",
+    "city": "City Driving Line make_city city_from_csv city_from_gtfs city_of_stops city_on_earth",
     "design": "Costs Demand Design PathDesigner design_network network_cost",
     "dispatching": "CheapestInsertion Decision State Visit operate replay visits_of",
     "fleet_sizing": "Cover SearchSizer Sizing path_cover size_fleet",
     "interfaces": "PluginError attempt",
-    "modes": "Itineraries ModeRule",
+    "modes": "Itineraries Legs ModeRule Trips legs_of spread trips_of_release",
     "plugins": "Check check_plugin",
     "simulator": "Fleet Operations Service figures simulate",
 }

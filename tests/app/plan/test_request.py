@@ -100,9 +100,11 @@ def test_a_setting_that_this_module_does_not_know_counts(city: Path, monkeypatch
     """Whatever [data] may come to say about reading rows makes another request, unless it is not stated."""
     from dataclasses import replace
 
+    from cbdp.forecast import account
+
     plan = plan_of(city)
     monkeypatch.setattr(
-        request, "DATA_WITHOUT_EFFECT", tuple(n for n in request.DATA_WITHOUT_EFFECT if n != "expected_trips")
+        account, "DATA_WITHOUT_EFFECT", tuple(n for n in account.DATA_WITHOUT_EFFECT if n != "expected_trips")
     )
     data = [replace(plan.config.data, expected_trips=n) for n in (None, 1, 2)]
     found = [
