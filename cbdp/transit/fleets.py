@@ -236,9 +236,19 @@ def described(city: City) -> str:
 # Demand: published trips by zone, with their intervals. Nothing is spent
 
 
+TOTAL = "total"  # the row of all zones together
 DEMAND_CONFIDENCE = 0.9  # of the intervals beside published trips
 DEMAND_COLUMNS = ("count", "low", "high")
 Where = Mapping[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class ZoneDemand:
+    """A published count, and the ends of its interval where it has one."""
+
+    count: int
+    low: int | None
+    high: int | None
 
 
 def demand_of(release: Release, city: City, rules: FleetRules) -> dict[str, ZoneDemand]:
@@ -372,6 +382,9 @@ def service_table(city: City, service: Service) -> list[str]:
     return aligned([["zone", *SERVICE_LABELS.values()], *rows], right=range(1, len(SERVICE_LABELS) + 1))
 
 
+# The picture of a service: one page
+
+
 MAX_HOPS = 120_000  # about 14 bytes each, so that the page stays below 3 MB
 MAX_WAYS = 600  # pairs of stops that are drawn as often driven: more would hide the map
 SECONDS_PER_MINUTE = 60
@@ -380,17 +393,7 @@ FIGURE_NAMES = {
     "ride": "Mean ride", "idle": "Empty, per shuttle", "parked": "Parked, per shuttle", "occupancy": "Riders on board", "km": "Driven",
 }  # fmt: skip
 FIGURE_UNITS = {"wait": " s", "wait95": " s", "ride": " s", "idle": " min", "parked": " min", "km": " km"}
-TOTAL = "total"
 Hop = tuple[int, int, int, int]  # departs, arrives, stop, riders on board
-
-
-@dataclass(frozen=True)
-class ZoneDemand:
-    """A published count, and the ends of its interval where it has one."""
-
-    count: int
-    low: int | None
-    high: int | None
 
 
 def service_page(
