@@ -14,7 +14,7 @@ from functools import partial
 from itertools import product
 from typing import Literal
 
-from cbdp.measuring import answers
+from cbdp.measuring.answers import sample_opendp
 from cbdp.measuring.samplers import sampler_of
 from cbdp.privacy.noise import noise_distribution
 
@@ -25,7 +25,7 @@ LEAST_RATIO = 50
 
 def millions_per_second(law: str, scale: int, n: int, backend: Literal["cbdp", "opendp"]) -> float:
     noise = noise_distribution(law, Fraction(scale))
-    draw = sampler_of(noise).sample if backend == "cbdp" else partial(answers.sample_opendp, noise)
+    draw = sampler_of(noise).sample if backend == "cbdp" else partial(sample_opendp, noise)
     draw(1000)  # compiles, and builds the tables
     start = time.process_time()
     draw(n)

@@ -128,7 +128,7 @@ def demo(epsilon: str, quick: bool, out: str | None, files: str | None) -> int:
 
 
 def _practice_files(folder: Path) -> int:
-    from cbdp.commands.new_file import check_new, write_new
+    from cbdp.commands.program import check_new, write_new
     from cbdp.datasets.practice import practice_files
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -193,7 +193,7 @@ def init(
 def inspect(config: str, out: str | None) -> int:
     """Show you how your trips are read: which rows count, which do not and why; private."""
     from cbdp.app.inspecting import all_sections, as_page, as_text
-    from cbdp.commands.new_file import check_new, write_new
+    from cbdp.commands.program import check_new, write_new
     from cbdp.config import read
     from cbdp.text import INTERNAL_WARNING
 
@@ -255,7 +255,7 @@ def check(config: str, within: tuple[str, ...], everything: bool, picture: bool,
 )
 def plan_page(config: str, page: str) -> int:
     """Write a page to choose ε, units, shares, periods and zones with; spends nothing, reads no trip."""
-    from cbdp.commands.new_file import check_new, write_new
+    from cbdp.commands.program import check_new, write_new
     from cbdp.forecast.page import build, page_facts
 
     path = Path(page)
@@ -446,7 +446,7 @@ def create_ledger(config: str) -> int:
 def report(release: str, out: str | None, internal: str | None) -> int:
     """Write the report of a release, or one for the curator's eyes only."""
     from cbdp.app.internal import build_internal
-    from cbdp.commands.new_file import check_new, write_new
+    from cbdp.commands.program import check_new, write_new
     from cbdp.release import load
     from cbdp.report import build
     from cbdp.text import INTERNAL_WARNING
@@ -549,7 +549,7 @@ def audit(
     """Attack a release before others do; exit 1 if a finding contradicts what it claims."""
     from cbdp.app.audit.run import audit_release, check_output_path
     from cbdp.audit.findings import build, lines
-    from cbdp.commands.new_file import write_new
+    from cbdp.commands.program import write_new
     from cbdp.progress import shown, silent
 
     outputs = [Path(p) for p in (out, json_file) if p is not None]

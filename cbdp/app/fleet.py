@@ -14,7 +14,7 @@ import numpy as np
 
 from cbdp.app.plan import plan
 from cbdp.arrays import Ints
-from cbdp.commands.new_file import check_new, write_new
+from cbdp.commands.program import check_new, write_new
 from cbdp.config import read as read_config
 from cbdp.counting import count
 from cbdp.datasets import ann_arbor_city

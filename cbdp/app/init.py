@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cbdp.app.presets import PRESETS, Preset, apply_preset
-from cbdp.commands.new_file import write_new
+from cbdp.commands.program import write_new
 from cbdp.config.guessing import Guess, StopsGuess, check_header, guess_roles, guess_stops
 from cbdp.counting import Clock, schema_of
 from cbdp.errors import InputError

@@ -21,7 +21,7 @@ from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.forecast.calendar import config_of_slot, first_slot
 from cbdp.forecast.inputs import stop_dimensions
-from cbdp.release.roles import counted_noun
+from cbdp.release.views import counted_noun
 from cbdp.report.rendering import render
 from cbdp.text import INTERNAL_WARNING
 

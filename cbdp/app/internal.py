@@ -15,7 +15,7 @@ from cbdp.features import SINGLETON
 from cbdp.numbers import confidence_text, number_text, percent, signed
 from cbdp.release.release import Release
 from cbdp.release.views import Published, published_view
-from cbdp.report.diagrams import scatter_diagram
+from cbdp.report.page import scatter_diagram
 from cbdp.report.reliability import published_features
 from cbdp.report.rendering import Table, render
 

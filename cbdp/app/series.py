@@ -62,8 +62,8 @@ from cbdp.privacy.unit import RELEASE, Person
 from cbdp.progress import Say, silent
 from cbdp.release import Release
 from cbdp.release.files import load
-from cbdp.release.roles import counted_noun
 from cbdp.release.series import FINAL, RUNNING_TOTALS
+from cbdp.release.views import counted_noun
 from cbdp.text import aligned
 from cbdp.untrusted import read_json
 from cbdp_features import calendar

@@ -21,7 +21,7 @@ from cbdp.privacy.accounting import Cost, PrivacyGuarantee, cost_amount
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp.release.manifest import cost_of_feature
 from cbdp.release.release import Release
-from cbdp.release.roles import enumerated
+from cbdp.release.views import enumerated
 
 FALSE_ALARM_CHANCE = 1e-6  # of any test of an audit with trips, over residuals and membership together
 

@@ -1,7 +1,7 @@
-"""The command line: how commands are declared, what the program prints to, and how it ends.
+"""The command line: how commands are declared, what the program prints to, how it ends, and the files that commands write.
 
 Exit code 0: done; 1: a check or an audit failed, or a release after its charge; 2: bad usage or input, nothing was spent;
-130: interrupted.
+130: interrupted. No file is overwritten, and nothing internal lands in a release or under an innocent name.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from cbdp.errors import CbdpError
+from cbdp.errors import CbdpError, InputError
 from cbdp.parts import did_you_mean
 from cbdp.progress import on_terminal
 from cbdp.text import message, shown
+from cbdp.untrusted import read_json
 
 REFUSED, INTERRUPTED = 2, 130  # 130 is what shells expect after Ctrl-C
 FIRST_NOTICE_SECONDS, NOTICE_SECONDS = (
@@ -313,3 +315,79 @@ def say(text: str) -> None:
 
 
 release_argument = argument("release", "folder of a release", type=FOLDER)
+
+
+# Files that a command writes
+
+
+MARK = "internal"  # in the name of every file that was made with real trips
+
+
+def check_new(path: Path, *, internal: bool) -> None:
+    """Refuse a place before the work begins: one that is taken or has no folder.
+
+    What was made with real trips is `internal`: it must bear that word in its name, and may lie in no release.
+    """
+    folder = path.absolute().parent
+    if os.path.lexists(path):
+        raise InputError(_taken(path))
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {str(folder)!r}: create it first")
+    if internal:
+        _check_internal(path)
+
+
+def write_new(path: Path, text: str, *, internal: bool = False) -> None:
+    """Write a file that does not exist yet; `internal` is checked once more, for the work before may have taken long."""
+    if internal:
+        _check_internal(path)
+    try:
+        with path.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError:
+        raise InputError(_taken(path)) from None
+    except OSError as wrong:
+        raise InputError(
+            f"{str(path)!r} cannot be written ({wrong.strerror}): choose another place"
+        ) from None
+
+
+def release_around(path: Path) -> Path | None:
+    """The release folder that a path lies in, at any depth, as it is written or once links are followed."""
+    folder = path.absolute().parent
+    for start in (Path(os.path.normpath(folder)), folder.resolve()):
+        for place in (start, *start.parents):
+            if _is_release(place):
+                return place
+    return None
+
+
+def _is_release(folder: Path) -> bool:
+    """Whether a folder holds a manifest of ours. One that cannot be read may be ours."""
+    from cbdp.release.files import MANIFEST
+    from cbdp.release.manifest import FORMAT
+
+    try:
+        document = read_json(folder / MANIFEST)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False
+    except (OSError, ValueError):
+        return True
+    return isinstance(document, dict) and document.get("format") == FORMAT
+
+
+def _check_internal(path: Path) -> None:
+    around = release_around(path)
+    if around is not None:
+        raise InputError(
+            f"{str(path)!r} lies in the release {str(around)!r}, but would show private data: choose a place outside"
+        )
+    if MARK not in path.name.lower():
+        proposed = path.with_name(f"{path.stem}-{MARK}{path.suffix}")
+        raise InputError(
+            f"{str(path)!r} would show private data, so its name must contain {MARK!r}: use {str(proposed)!r}"
+        )
+
+
+def _taken(path: Path) -> str:
+    return f"{str(path)!r} exists already and is not overwritten: choose another place"

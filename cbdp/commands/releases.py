@@ -17,8 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cbdp.commands.new_file import check_new, write_new
-from cbdp.commands.program import FILE, FOLDER, argument, command, name_of, option, release_argument, say
+from cbdp.commands.program import (
+    FILE,
+    FOLDER,
+    argument,
+    check_new,
+    command,
+    name_of,
+    option,
+    release_argument,
+    say,
+    write_new,
+)
 from cbdp.errors import InputError
 from cbdp.progress import shown, silent
 from cbdp.text import aligned, cell_of, spreadsheet_cell

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cbdp.commands.new_file import check_new, write_new
-from cbdp.commands.program import FILE, argument, group, option, say
+from cbdp.commands.program import FILE, argument, check_new, group, option, say, write_new
 from cbdp.commands.releases import AskedComparison, comparison_options
 from cbdp.errors import InputError
 from cbdp.progress import Say, silent

@@ -50,7 +50,7 @@ from cbdp.forecast.running import running_lines
 from cbdp.numbers import percent_at_most
 from cbdp.privacy.accounting import PrivacyGuarantee, epsilon_delta_curve, readable_epsilon
 from cbdp.privacy.unit import RELEASE, Person
-from cbdp.release.roles import counted_noun
+from cbdp.release.views import counted_noun
 from cbdp.report.reliability import USES
 from cbdp.text import aligned
 from cbdp_features.calendar import day_dimension

@@ -23,7 +23,7 @@ from cbdp.privacy.budget import MAX_TABLE_EPSILON, LeavesBudget, allocate
 from cbdp.privacy.expected_error import UNMEASURED_PRECISION, design_strata
 from cbdp.privacy.noise import DiscreteLaplace
 from cbdp.privacy.unit import Person, Sensitivity, Trip, Unit, sensitivity
-from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun
+from cbdp.release.views import TRIP_NOUN, Noun, counted_noun
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, USES
 from cbdp.report.rendering import render
 from cbdp_features.contribution import contribution_structure

@@ -37,9 +37,9 @@ from cbdp.privacy.continual import (
 )
 from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
 from cbdp.release.files import MANIFEST, read_manifest
-from cbdp.release.roles import counted_noun
 from cbdp.release.serialization import exact_from
 from cbdp.release.series import RUNNING_TOTALS
+from cbdp.release.views import counted_noun
 from cbdp.text import aligned
 
 if TYPE_CHECKING:

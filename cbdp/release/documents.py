@@ -21,7 +21,6 @@ from cbdp.features import SINGLETON, TOTAL
 from cbdp.numbers import MAX_PICTURABLE_EPSILON, factor_text
 from cbdp.release.manifest import registry_fields
 from cbdp.release.release import Release
-from cbdp.release.roles import PLACE_NAMES, counted_noun, enumerated, period_names
 from cbdp.release.serialization import unit_json
 from cbdp.release.summary import (
     contents_text,
@@ -33,7 +32,7 @@ from cbdp.release.summary import (
     title_of,
     where_and_when,
 )
-from cbdp.release.views import Published
+from cbdp.release.views import PLACE_NAMES, Published, counted_noun, enumerated, period_names
 from cbdp.rounding import ROUNDINGS
 from cbdp.text import markdown_code, markdown_text, printable
 from cbdp_features.tables import ENCODED_KIND

@@ -12,7 +12,6 @@ import numpy as np
 from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
-from cbdp.release.roles import calendar_order, clock_second, counted_noun, roles
 from cbdp.release.summary import bounding_text, guarantee_text, title_of, where_and_when
 from cbdp.release.views import (
     DEFAULT_CONFIDENCE,
@@ -21,8 +20,12 @@ from cbdp.release.views import (
     GroupedCounts,
     Published,
     StopTotals,
+    calendar_order,
+    clock_second,
+    counted_noun,
     map_frame,
     planar,
+    roles,
     stop_totals,
 )
 from cbdp_features.universe import Dimension

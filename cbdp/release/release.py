@@ -114,8 +114,8 @@ class Release:
 
     def _table_notes(self) -> list[str]:
         """What a notebook shows beside numbers of this release."""
-        from cbdp.release.roles import counted_noun
         from cbdp.release.summary import guarantee_text, left_out
+        from cbdp.release.views import counted_noun
 
         bound = left_out(self.claim.unit, counted_noun(self.features.universe))
         return [f"trips; {guarantee_text(self)}{f'. {bound}' if bound else ''}"]

@@ -6,11 +6,12 @@ from cbdp.numbers import amount_text
 from cbdp.privacy.accounting import PrivacyGuarantee, readable_epsilon
 from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.release import Release
-from cbdp.release.roles import (
+from cbdp.release.views import (
     PLACE_NAMES,
     TAP_DIMENSION,
     TRIP_NOUN,
     Noun,
+    Published,
     Roles,
     counted_noun,
     enumerated,
@@ -18,7 +19,6 @@ from cbdp.release.roles import (
     period_of,
     roles,
 )
-from cbdp.release.views import Published
 from cbdp.text import html_text, message, printable
 from cbdp_features.tables import html_table
 

@@ -17,16 +17,21 @@ import numpy as np
 from cbdp.arrays import Floats, Ints
 from cbdp.features import SINGLETON
 from cbdp.numbers import confidence_text, percent
-from cbdp.release.roles import (
+from cbdp.release.views import (
+    MAX_INTERVALS,
     PLACE_NAMES,
+    Frame,
+    GroupedCounts,
+    Published,
     Roles,
     calendar_order,
     counted_noun,
     is_single_day,
+    map_frame,
     period_names,
     roles,
+    stop_totals,
 )
-from cbdp.release.views import MAX_INTERVALS, Frame, GroupedCounts, Published, map_frame, stop_totals
 from cbdp.report.reliability import attribute_words, reliability_of, supported
 from cbdp_features.places import Stops
 from cbdp_features.universe import Dimension

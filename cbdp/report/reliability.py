@@ -20,8 +20,7 @@ from cbdp.features import SINGLETON, FeatureDag
 from cbdp.numbers import confidence_text, number_text, percent
 from cbdp.privacy.measurement import EXACT_VARIANCE, Measurement
 from cbdp.release.release import Release
-from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun, enumerated
-from cbdp.release.views import MAX_REGROUPED_ELEMENTS, Published
+from cbdp.release.views import MAX_REGROUPED_ELEMENTS, TRIP_NOUN, Noun, Published, counted_noun, enumerated
 from cbdp.report.rendering import Pill, Table
 from cbdp.rounding import ROUNDINGS
 from cbdp_features.dag import determines

@@ -25,8 +25,8 @@ from cbdp.numbers import confidence_text
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.release.about import MONTH_NAMES, Dates
 from cbdp.release.release import Release
-from cbdp.release.roles import TRIP_NOUN, Noun, counted_noun
 from cbdp.release.summary import left_out
+from cbdp.release.views import TRIP_NOUN, Noun, counted_noun
 from cbdp.report.rendering import Table, Tile, render
 from cbdp_features.queries import Grouping
 

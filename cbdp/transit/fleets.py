@@ -19,7 +19,7 @@ from cbdp.errors import InputError
 from cbdp.features import Universe
 from cbdp.numbers import count_text
 from cbdp.release import Release
-from cbdp.release.roles import is_single_day, period_of
+from cbdp.release.views import is_single_day, period_of
 from cbdp.report.rendering import Table, Tile, render
 from cbdp.text import aligned
 from cbdp.transit.city import KM, KM_PER_UNIT, City, Driving, city_on_earth

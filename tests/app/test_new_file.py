@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cbdp
-from cbdp.commands.new_file import check_new, release_around, write_new
+from cbdp.commands.program import check_new, release_around, write_new
 from cbdp.errors import InputError
 
 

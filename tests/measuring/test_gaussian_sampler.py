@@ -11,7 +11,7 @@ import pytest
 from noise_fits import ALPHA, Recorder, fit, meets_the_right_pieces, p_value
 from scipy import stats
 
-from cbdp.measuring import answers
+from cbdp.measuring.answers import sample_opendp
 from cbdp.measuring.exact_sampling import InverseCdfTable
 from cbdp.measuring.samplers import gaussian, sampler_of
 from cbdp.measuring.samplers.gaussian import GaussianPieces, GaussianSampler, GaussianTable
@@ -307,7 +307,7 @@ def test_a_floor_at_a_wide_scale():
 def test_samples_agree_with_opendp(scale):
     """A hundred thousand of OpenDP's draws and a million of ours look alike."""
     ours = sampler(Fraction(scale)).sample(1_000_000, InsecureSeededEntropy(11))
-    theirs = answers.sample_opendp(DiscreteGaussian(Fraction(scale)), 100_000)
+    theirs = sample_opendp(DiscreteGaussian(Fraction(scale)), 100_000)
     low = min(ours.min(), theirs.min())
     reach = int(max(ours.max(), theirs.max()) - low + 1)
     table = np.array([np.bincount(x - low, minlength=reach) for x in (ours, theirs)])

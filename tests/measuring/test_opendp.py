@@ -12,7 +12,7 @@ from scipy import stats
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.measuring import answers
+from cbdp.measuring.answers import sample_opendp
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import DiscreteLaplace
 
@@ -22,7 +22,7 @@ from cbdp.privacy.noise import DiscreteLaplace
 def test_samples_agree_with_opendp(scale):
     """A hundred thousand of OpenDP's draws and a million of ours look alike."""
     ours = sampler(scale).sample(1_000_000, InsecureSeededEntropy(11))
-    theirs = answers.sample_opendp(DiscreteLaplace(Fraction(scale)), 100_000)
+    theirs = sample_opendp(DiscreteLaplace(Fraction(scale)), 100_000)
     reach = int(theirs.max(initial=ours.max()) - min(ours.min(), theirs.min()) + 1)
     low = min(ours.min(), theirs.min())
     table = np.array([np.bincount(x - low, minlength=reach) for x in (ours, theirs)])
@@ -37,10 +37,10 @@ def test_missing_or_old_opendp_says_what_to_install(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr("importlib.metadata.version", lambda _, version=version: version)
             with pytest.raises(InputError, match=rf"opendp {version} .*cbdp\[opendp\]"):
-                answers.sample_opendp(DiscreteLaplace(Fraction(1)), 1)
+                sample_opendp(DiscreteLaplace(Fraction(1)), 1)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(InputError, match=r"cbdp\[opendp\]"):
-        answers.sample_opendp(DiscreteLaplace(Fraction(1)), 1)
+        sample_opendp(DiscreteLaplace(Fraction(1)), 1)
 
 
 TINY = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"]), [])
@@ -52,8 +52,8 @@ def test_opendp_can_draw_the_noise():
     answers = cbdp.measure(COUNTS, TINY, epsilon=1, budget="uniform", backend="opendp")
     assert [len(m.values) for m in answers] == [1, 2]
     assert {m.scale for m in answers} == {Fraction(2)}
-    assert answers.sample_opendp(DiscreteLaplace(Fraction(1)), 0).dtype == np.int64
-    assert answers.sample_opendp(DiscreteLaplace(Fraction(1)), 0).size == 0
+    assert sample_opendp(DiscreteLaplace(Fraction(1)), 0).dtype == np.int64
+    assert sample_opendp(DiscreteLaplace(Fraction(1)), 0).size == 0
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import cbdp
 from cbdp.release import About, Dates
 from cbdp.release.release import Release
-from cbdp.release.roles import dates_of, is_single_day, period_of
+from cbdp.release.views import dates_of, is_single_day, period_of
 
 TWO = [dt.date(2026, 3, 4), dt.date(2026, 3, 2)]
 ONE_DAY, MONTH = (Dates(dt.date(2026, 3, 1), dt.date(2026, 3, n)) for n in (1, 31))

@@ -16,8 +16,7 @@ from reported import Page, grouped
 import cbdp
 from cbdp.app.internal import build_internal
 from cbdp.features import opal
-from cbdp.release.roles import counted_noun
-from cbdp.release.views import published_view
+from cbdp.release.views import counted_noun, published_view
 from cbdp.report import build
 from cbdp.report.charts import chart_data
 from cbdp_features.places import Stops

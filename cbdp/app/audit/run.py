@@ -19,7 +19,7 @@ from cbdp.audit.findings import Audit, Finding
 from cbdp.audit.optimality import published_answers
 from cbdp.audit.own_release import OwnRelease, open_own_release
 from cbdp.audit.tables import from_release
-from cbdp.commands.new_file import check_new
+from cbdp.commands.program import check_new
 from cbdp.errors import CbdpError, InputError
 from cbdp.mechanisms import Mechanism, of
 from cbdp.progress import tell

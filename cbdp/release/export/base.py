@@ -22,8 +22,8 @@ from cbdp.errors import InputError
 from cbdp.machine import locked_folder, partial_name, sweep
 from cbdp.privacy.accounting import EpsilonDeltaStatement
 from cbdp.release.release import Release
-from cbdp.release.roles import counted_noun
 from cbdp.release.summary import left_out
+from cbdp.release.views import counted_noun
 
 
 @dataclass(frozen=True)

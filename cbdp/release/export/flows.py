@@ -23,7 +23,7 @@ from cbdp.features import Dimension, Universe
 from cbdp.release.ask import why_none
 from cbdp.release.export.base import Format, provenance_lines
 from cbdp.release.release import Release
-from cbdp.release.roles import days_in
+from cbdp.release.views import days_in
 from cbdp_features.calendar import WEEKDAYS, dates_or_none, day_dimension
 from cbdp_features.places import Stops
 from cbdp_features.tables import column, text_of
