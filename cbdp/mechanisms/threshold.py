@@ -22,7 +22,7 @@ from cbdp.errors import InputError
 from cbdp.features import SINGLETON, TOTAL
 from cbdp.measuring.samplers import sampler_of
 from cbdp.mechanisms.base import Mechanism
-from cbdp.numbers import Number, positive, probability
+from cbdp.numbers import Number, probability
 from cbdp.parts import setting
 from cbdp.privacy.accounting import DPCost, PrivacyGuarantee, Sequential
 from cbdp.privacy.budget import BudgetLike, allocate
