@@ -10,12 +10,15 @@ import numpy as np
 
 from cbdp.measuring.samplers import Sampler
 from cbdp.measuring.samplers.laplace import GeometricSampler
-from cbdp.privacy.noise import DiscreteLaplace, NoiseDistribution
+from cbdp.privacy.noise import DiscreteLaplace, LaplaceFamily
 
 
 @dataclass(frozen=True)
-class Twice(NoiseDistribution):
-    """P(z) = c² r^|z| (|z| + (1 + r²)/(1 − r²)) with r = exp(−1/scale), c = (1 − r)/(1 + r)."""
+class Twice(LaplaceFamily):
+    """P(z) = c² r^|z| (|z| + (1 + r²)/(1 − r²)) with r = exp(−1/scale), c = (1 − r)/(1 + r).
+
+    It costs what one of the two costs: the other one is added afterwards.
+    """
 
     name: ClassVar[str] = "twice"
     excess_kurtosis: ClassVar[float] = 1.5

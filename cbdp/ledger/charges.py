@@ -35,7 +35,7 @@ class ChargeScope:
     than what another changes: then several periods of a person cost their sum also where ρ is counted.
 
     `strategy` names the sums over releases that a charge for running totals pays, of at most `periods` releases: several days of a
-    person cost what these sums make of them, which is less than for any group of so many units. `calendar` says how long these releases
+    person cost what these sums make of them, which is at most what a group of so many units costs. `calendar` says how long these releases
     are; each of them is a release of its own also where the unit is one release.
 
     >>> import datetime as dt
@@ -207,7 +207,8 @@ class Amount:
 
     @classmethod
     def charge(cls, epsilon: Number, delta: Number = 0, *, currency: PrivacyMeasure = "epsilon") -> Amount:
-        """The least amount that covers ε and δ; where ρ is counted, ε-DP is ε²/2 of it (Bun and Steinke 2016, Prop. 1.4).
+        """The least amount that covers ε and δ; where ρ is counted, ε-DP is ε²/2 of it (Bun and Steinke 2016,
+        Proposition 1.4), and (ε, δ) approximately, with δ (Lemma 8.8).
 
         >>> print(Amount.charge("1/3"), Amount.charge(0.1), Amount.charge(2, "1e-6"), Amount.charge("0.3", currency="rho"))
         0.333333334 0.1 (2, δ 0.000001) ρ 0.045
@@ -216,13 +217,13 @@ class Amount:
         return cls._up(loss if currency == "epsilon" else loss * loss / 2, delta, currency)
 
     @classmethod
-    def charge_rho(cls, rho: Number, delta: Number = 0) -> Amount:
-        """The least amount that covers ρ.
+    def charge_rho(cls, rho: Number) -> Amount:
+        """The least amount that covers ρ. It has no δ: what δ a group has follows from ε, and ρ has none.
 
         >>> print(Amount.charge_rho("1/3"))
         ρ 0.333333334
         """
-        return cls._up(positive(rho, "rho"), delta, "rho")
+        return cls._up(positive(rho, "rho"), 0, "rho")
 
     @classmethod
     def _up(cls, value: Fraction, delta: Number, currency: PrivacyMeasure) -> Amount:

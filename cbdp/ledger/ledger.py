@@ -35,7 +35,7 @@ from cbdp.ledger.store import (
     snapshot_in_memory,
 )
 from cbdp.ledger.windows import Caps
-from cbdp.numbers import Number
+from cbdp.numbers import Number, probability
 
 
 class Ledger:
@@ -232,7 +232,7 @@ class Ledger:
     ) -> Charge:
         """Charge ε (or ρ) and δ to the data set before noise is drawn; on disk when this returns. Over a cap: `BudgetError`.
 
-        Where the ledger counts ρ, ε is charged as ε²/2 of it.
+        Where the ledger counts ρ, ε is charged as ε²/2 of it. A charge of ρ has no δ.
 
         Proof: docs/proofs/ledger.md.
         """
@@ -255,6 +255,8 @@ class Ledger:
         """What ε or ρ comes to in this ledger's currency."""
         if (epsilon is None) == (rho is None):
             raise InputError(f"epsilon is {epsilon} and rho is {rho}: a charge is of one of them")
+        if rho is not None and probability(delta):
+            raise InputError(f"delta is {delta} with rho = {rho}: charge ε and δ, or ρ without a δ")
         if epsilon is not None:
             return Amount.charge(epsilon, delta, currency=self.currency)
         if self.currency == "epsilon":
@@ -263,7 +265,7 @@ class Ledger:
                 "(privacy.currency), which holds both, or use a law of noise that costs ε"
             )
         assert rho is not None
-        return Amount.charge_rho(rho, delta)
+        return Amount.charge_rho(rho)
 
     def would_refuse(self, request: str, amount: Amount, covers: ChargeScope | None = None) -> None:
         """Raise `BudgetError` if a charge does not fit; nothing is written."""

@@ -4,10 +4,11 @@ The rule, proven in docs/explanation/series.md. Let a person's trips in a window
 One that does costs as many times its amount as periods of its unit (day, week, month, release) touch the window, by group
 privacy (Dwork and Roth 2014, Theorem 2.2; in ρ Bun and Steinke 2016, Proposition 1.9): m periods cost m·ε, and m²·ρ where ρ is counted, or m·ρ if
 the charge states that every table tells the periods apart. Charges add up. A period that the window cuts counts once for a person who has no other
-trips in it. For one who has, it counts twice: their trips in it are not removed but changed. That is the `strict` sum.
+trips in it. For one who has, it counts twice: their trips in it are not removed but changed. That is the `strict` sum. Caps limit the first sum: they hold for a person without other trips in
+the periods that their windows cut, as docs/explanation/series.md says, and for anybody where no period is cut.
 
 A charge for running totals pays sums over many releases, measured one after the other. What a person does in some of them changes all sums together by no
-more than neighbouring columns of the strategy added up, which is less than m² times ρ: `ChargeScope.strategy` names the strategy, and
+more than neighbouring columns of the strategy added up, which is at most m² times ρ: `ChargeScope.strategy` names the strategy, and
 `relative_cost_of_steps` works it out exactly.
 
 Where the unit is a trip, the person is one with one trip on every day. A charge that does not state its days may be about any
@@ -39,7 +40,7 @@ from cbdp.ledger.charges import (
 )
 from cbdp.numbers import Number, probability
 from cbdp.parts import did_you_mean
-from cbdp.privacy.accounting import epsilon_of
+from cbdp.privacy.accounting import MAX_STATED_LOSS, epsilon_of
 from cbdp.privacy.continual import STRATEGIES, Strategy
 
 # Running totals: exactly, from the strategy and from how many periods of the unit lie in each release
@@ -247,8 +248,10 @@ def running_total_cost(charge: Charge, steps: tuple[int, ...]) -> Amount:
     """What a charge for running totals costs a person with so many periods of the unit in neighbouring releases."""
     amount, covers = charge.amount, charge.covers
     assert covers is not None
+    if amount.atto:  # what the strategy says is of noise without δ; group privacy is true of any
+        return person_cost(charge, sum(steps))
     price = relative_cost_of_steps(covers.strategy, covers.periods, steps, amount.currency)
-    return Amount(math.ceil(price * amount.nano), amount.atto * sum(steps), amount.currency)
+    return Amount(math.ceil(price * amount.nano), 0, amount.currency)
 
 
 def cost_in_days(charge: Charge, first: int, last: int, *, strict: bool = False) -> Amount:
@@ -261,7 +264,10 @@ def cost_in_days(charge: Charge, first: int, last: int, *, strict: bool = False)
 
 
 def _group_privacy_delta(amount: Amount, periods: int) -> int:
-    """δ for a group: m·exp((m − 1)·ε)·δ (Dwork and Roth 2014, Theorem 2.2 and below), rounded up, at most 1."""
+    """δ for a group: m·exp((m − 1)·ε)·δ (Dwork and Roth 2014, Theorem 2.2 and below), rounded up, at most 1.
+
+    Where ρ is counted, a charge with δ was of ε and δ (`Ledger.price` takes no δ with ρ), so that its ε is √(2ρ) at most.
+    """
     if not amount.atto or periods <= 1:
         return amount.atto * periods
     value = float(amount.value)
@@ -377,7 +383,7 @@ MAX_LOOKAHEAD_DAYS = 3 * 366  # days to look ahead for a time when a charge fits
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that all charges may add up to, and the most that windows of days may cost one person.
+    """The most that all charges may add up to, and the most that windows of days may cost a person without other trips in the periods that they cut.
 
     >>> caps = Caps(Amount(nano=2 * 10**9), ((1, 10**9),))
     >>> str(caps.total)
@@ -442,7 +448,10 @@ def window_text(days: int) -> str:
 
 
 def check_windows(caps: Caps, sums: Mapping[int, WindowSums], charge: Charge) -> None:
-    """Refuse a charge that would cost one person more than a cap in some window. Proof: docs/proofs/windows.md."""
+    """Refuse a charge that would cost one person more than a cap in some window: a person without other trips in the periods that the window cuts.
+
+    Proof: docs/proofs/windows.md.
+    """
     if caps.windows and (charge.covers is None or charge.covers.first is None):
         raise BudgetError(
             "this ledger has caps for windows of days, and the charge does not state which days it covers: release it as a "
@@ -476,12 +485,14 @@ def check_together(caps: Caps, before: Iterable[Charge], planned: Iterable[Charg
 def _cap_error(caps: Caps, sums: Mapping[int, WindowSums], charge: Charge, days: int, start: dt.date) -> str:
     cap, with_it = caps.window(days).nano, sums[days].worst_with(charge)[0]
     alone = WindowSums(days).worst_with(charge)[0]
+    cuts = WindowSums(days, strict=True).worst_with(charge)[0] > alone
+    person = "one person without other trips in the periods that the window cuts" if cuts else "one person"
     currency = caps.total.currency
     left = Amount(max(0, cap - with_it + alone), 0, currency)
     last = start + dt.timedelta(days=days - 1)
     window = f"on {start}" if days == 1 else f"in the {days} days from {start} to {last}"
     return (
-        f"a charge that costs one person {Amount(alone, 0, currency)} {window} does not fit: {left} of the cap "
+        f"a charge that costs {person} {Amount(alone, 0, currency)} {window} does not fit: {left} of the cap "
         f"{Amount(cap, 0, currency)} for {window_text(days)} is left there; {_next_day_allowed(caps, sums, charge)}"
     )
 
@@ -578,7 +589,13 @@ def privacy_statement(
 
 
 def _amount_in_rho(amount: Amount) -> Amount:
-    """ε-DP is ε²/2-zCDP; with δ, approximately (Bun and Steinke 2016, Lemma 8.8)."""
+    """ε-DP is ε²/2-zCDP (Bun and Steinke 2016, Proposition 1.4). With δ it is ε-DP but for events of probability δ, so
+    δ-approximately ε²/2-zCDP (Lemma 8.8 and Definition 8.1).
+
+    A charge for running totals, priced by the strategy's squares relative to the dearest column's, is covered too: with Laplace noise of scale b it has
+    ε = L1 · max_t Σᵢ C_it / b, and sum i costs (L1 Σ_t C_it m_t / b)²/2 in ρ. All together are at most ε²/2 · Σᵢ (Σ_t C_it m_t)² / max_t Σᵢ C_it²,
+    because max_t Σᵢ C_it² ≤ (max_t Σᵢ C_it)² where no entry is negative.
+    """
     if amount.currency == "rho":
         return amount
     return replace(Amount.charge(amount.epsilon, currency="rho"), atto=amount.atto)
@@ -587,10 +604,11 @@ def _amount_in_rho(amount: Amount) -> Amount:
 def _worst_case(
     days: int | None, amount: Amount, strict: Amount, start: dt.date | None, rho: Amount, delta: Fraction
 ) -> WorstCase:
-    """Both accounts of one window. Where the sum of ε is the smaller one it holds with any δ as well."""
+    """Both accounts of one window. Where the sum of ε is the smaller one it holds with any δ as well; ρ may promise nothing."""
     if not amount.nano or amount.is_unlimited:
         return WorstCase(days, amount, strict, start, math.inf if amount.nano else 0.0, Fraction(0))
-    epsilon, with_delta = float(epsilon_of(rho.rho, delta)), delta + rho.delta
+    stated = not rho.is_unlimited and rho.rho <= MAX_STATED_LOSS
+    epsilon, with_delta = float(epsilon_of(rho.rho, delta)) if stated else math.inf, delta + rho.delta
     if strict.currency == "epsilon" and float(strict.epsilon) <= epsilon:
         epsilon, with_delta = float(strict.epsilon), strict.delta
     return WorstCase(days, amount, strict, start, epsilon, with_delta)
@@ -606,7 +624,7 @@ def _reader_notes(charges: Sequence[Charge]) -> Iterator[str]:
     if any(c.covers is not None and c.covers.unit == UNIT_PERSON and c.covers.per != "day" for c in charges):
         yield (
             "where a window cuts a unit's period (a week, a month, a release), the sum is for a person without other trips in that "
-            "period, and the strict sum for anybody"
+            "period, and the strict sum for anybody; caps are about the sum"
         )
     unstated = sum(c.covers is None for c in charges)
     if unstated:

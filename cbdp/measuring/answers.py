@@ -242,7 +242,9 @@ def measure_sums(
     coefficients = strategy.rows_ending_in(len(tables) - 1)[:, : len(tables)]
     largest = int(coefficients.sum(axis=1).max(initial=0)) * int(np.abs(counts).max(initial=0))
     if largest > MAX_ABSOLUTE_SUM:
-        raise InputError(f"sums of up to {largest:,} do not fit in 64 bits: count shorter periods")
+        raise InputError(
+            "the sums do not fit in 64 bits: count shorter periods"
+        )  # how large they are is private
     noise = sampler_of(law).sample(coefficients.shape[0] * counts.shape[1], entropy)
     noisy_sums: Ints = coefficients @ counts + noise.reshape(coefficients.shape[0], counts.shape[1])
     return noisy_sums

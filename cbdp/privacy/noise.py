@@ -56,21 +56,18 @@ class NoiseDistribution(ABC):
             raise InputError(f"the noise scale is {self.scale!r}: give a finite number of at least 0")
 
     @classmethod
+    @abstractmethod
     def calibrate(cls, amount: Fraction, sensitivity: Sensitivity) -> Self:
-        """Noise whose privacy cost at this sensitivity is at most `amount`: scale l1/ε (Dwork and others 2006, Proposition 1, on whole numbers).
+        """Noise whose privacy cost at this sensitivity is at most `amount`."""
 
-        Proof: docs/proofs/geometric.md.
-        """
-        return cls(Fraction(sensitivity.l1) / amount)
-
+    @abstractmethod
     def cost(self, sensitivity: Sensitivity) -> Fraction:
-        """The privacy cost of such noise at this sensitivity."""
-        return Fraction(sensitivity.l1) / Fraction(self.scale)
+        """The privacy cost of such noise at this sensitivity. It needs a proof of its own: uniform noise has none at any scale."""
 
     @classmethod
+    @abstractmethod
     def rate(cls, amount: Floats, sensitivity: Sensitivity) -> Floats:
         """One over the scale that these amounts buy; not exact."""
-        return np.asarray(amount / sensitivity.l1)
 
     def times(self, factor: float) -> Self:
         """The same law with noise so many times as large."""
@@ -259,7 +256,30 @@ def distribution_by_variance(scale: Fraction | float, variance: float | None) ->
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace(NoiseDistribution):
+class LaplaceFamily(NoiseDistribution):
+    """Noise that costs l1/scale in pure ε: P(z) and P(z + 1) differ by a factor of exp(1/scale) at most, also where they are densities.
+
+    So it is of Laplace noise on real or whole numbers, and of what is made of it: rounded, or with further noise added.
+    """
+
+    @classmethod
+    def calibrate(cls, amount: Fraction, sensitivity: Sensitivity) -> Self:
+        """Scale l1/ε (Dwork and others 2006, Proposition 1; on whole numbers Ghosh, Roughgarden and Sundararajan 2012).
+
+        Proof: docs/proofs/geometric.md.
+        """
+        return cls(Fraction(sensitivity.l1) / amount)
+
+    def cost(self, sensitivity: Sensitivity) -> Fraction:
+        return Fraction(sensitivity.l1) / Fraction(self.scale)
+
+    @classmethod
+    def rate(cls, amount: Floats, sensitivity: Sensitivity) -> Floats:
+        return np.asarray(amount / sensitivity.l1)
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(LaplaceFamily):
     """Two-sided geometric noise, the default: P(z) = (1 − r)/(1 + r) · r^|z| with r = exp(−1/scale). Pure ε-differential privacy for whole counts.
 
     As `scipy.stats.dlaplace(1/scale)`; the geometric mechanism of Ghosh, Roughgarden and Sundararajan (2012).
@@ -354,7 +374,7 @@ class DiscreteLaplace(NoiseDistribution):
 
 
 @dataclass(frozen=True)
-class RoundedLaplace(NoiseDistribution):
+class RoundedLaplace(LaplaceFamily):
     """Laplace noise rounded to the nearest whole number, the papers' on counts: P(0) = 1 − exp(−1/2b), P(±k) = ½ exp(−(k − ½)/b) (1 − exp(−1/b)).
 
     Proof: docs/proofs/rounded.md.
@@ -417,7 +437,7 @@ class RoundedLaplace(NoiseDistribution):
 
 
 @dataclass(frozen=True)
-class ContinuousLaplace(NoiseDistribution):
+class ContinuousLaplace(LaplaceFamily):
     """Density exp(−|z|/b) / 2b, as `scipy.stats.laplace(scale=b)`.
 
     Never drawn here, since its last bits reveal the count (Mironov 2012), but met in tables of others.

@@ -186,3 +186,18 @@ def test_the_day_when_it_fits_again_is_right(tmp_path: Path) -> None:
         with pytest.raises(BudgetError):
             book.reserve("r", 1, covers=day(6))
         book.reserve("r", 1, covers=day(7))
+
+
+def test_a_cap_that_a_cut_week_meets_says_for_whom(tmp_path: Path) -> None:
+    """A cap per day holds for a person without other trips in the week that a day cuts; the refusal says so."""
+    with opened(tmp_path, cap={"per_day": 1}) as book:
+        book.reserve("a", 1, covers=day(4, 7, "week"))
+        with pytest.raises(BudgetError) as refused:
+            book.reserve("b", 1, covers=day(4, 7, "week"))
+    assert "costs one person without other trips in the periods that the window cuts 1 on 2026-" in str(
+        refused.value
+    )
+    assert window_sums(
+        charges := [Charge("a", "r", Amount.charge(1), "", "", "", day(4, 7, "week"))], 1
+    ).worst()[0] == Amount.charge(1)
+    assert window_sums(charges, 1, strict=True).worst()[0] == Amount.charge(2)

@@ -84,6 +84,10 @@ def test_a_rho_ledger_takes_both(tmp_path: Path) -> None:
             book.reserve("r", rho="0.62")
         with pytest.raises(InputError, match="is an amount of ρ, not of ε"):
             first.epsilon  # noqa: B018
+        with pytest.raises(
+            InputError, match=r"delta is 1e-06 with rho = 0\.1: charge ε and δ, or ρ without a δ"
+        ):
+            book.reserve("r", rho="0.1", delta=1e-6)
         book.released(first, SHA, "out")
         book.verify()
         assert book.entries()[1].shown["charge of"] == "ρ 0.333333334"

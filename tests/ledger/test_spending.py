@@ -87,3 +87,22 @@ def test_delta_adds_up() -> None:
     assert found.amount == Amount(5 * 10**9, 50 * 10**10)
     assert found.epsilon < 5
     assert found.delta == Fraction(1, 10**6) + Fraction(50, 10**8)
+
+
+def test_a_rho_that_promises_nothing_leaves_the_sum_of_epsilon() -> None:
+    """Four years in one release, a trip as the unit: ρ is beyond any statement, and pure ε is still ε. In ρ alone there is no limit."""
+    covers = ChargeScope("trip", first=FIRST, last=FIRST + 1460 * DAY)
+    found = privacy_statement([Charge("c", "r", Amount.charge(1), "", "", "", covers)]).window(None)
+    assert (found.epsilon, found.delta, found.shown) == (1461, 0, "1461")
+    alone = privacy_statement([Charge("c", "r", Amount.charge_rho(1), "", "", "", covers)]).window(None)
+    assert alone.epsilon == math.inf
+    assert alone.shown == "unlimited"
+
+
+def test_delta_of_running_totals_is_that_of_a_group() -> None:
+    """What a strategy says of several days is of noise without δ. A charge with one costs what its group of days costs."""
+    week = ChargeScope("person", "day", 4, FIRST, FIRST + 6 * DAY, strategy="binary tree", periods=7)
+    amount = Amount.charge("0.5", "1e-8")
+    found = privacy_statement([Charge("c", "r", amount, "", "", "", week)]).window(7).amount
+    assert found.epsilon == Fraction(7, 2)
+    assert float(found.delta) == pytest.approx(7 * math.exp(6 * 0.5) * 1e-8)

@@ -128,3 +128,13 @@ def test_what_is_no_price_of_days_is_refused(wrong: dict[str, object]) -> None:
     stated = {"unit": "person", "per": "day", "max_trips": 2, "first": FIRST, "last": FIRST} | wrong
     with pytest.raises(InputError):
         ChargeScope(**stated)  # type: ignore[arg-type]
+
+
+def test_sums_that_do_not_fit_are_refused_without_a_number() -> None:
+    """How large the counts are is private, and an error is read by others."""
+    huge = np.full(2, 2**62)
+    with pytest.raises(InputError) as refused:
+        measure_sums(
+            STRATEGIES["square root"](2), [huge], noise_distribution("geometric", 1), InsecureSeededEntropy(0)
+        )
+    assert str(refused.value) == "the sums do not fit in 64 bits: count shorter periods"

@@ -106,10 +106,10 @@ LAW = Added(NOISE_DISTRIBUTIONS, "twice", """
     import numpy as np
 
     from cbdp.measuring.samplers import Sampler, sampler_of
-    from cbdp.privacy.noise import NoiseDistribution, noise_distribution
+    from cbdp.privacy.noise import LaplaceFamily, noise_distribution
 
     @dataclass(frozen=True)
-    class Part(NoiseDistribution):
+    class Part(LaplaceFamily):
         name: ClassVar[str] = "twice"
         about: ClassVar[str] = "the sum of two geometric noises: lighter tails"
         excess_kurtosis: ClassVar[float] = 1.5

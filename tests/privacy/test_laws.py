@@ -235,6 +235,11 @@ def test_laws_are_parts():
         DiscreteLaplace(1).half_width(1)
 
 
+def test_a_new_law_states_its_own_cost():
+    """Nothing is inherited: l1/scale is the price of the Laplace family, and false of a uniform law."""
+    assert {"calibrate", "cost", "rate"} <= NoiseDistribution.__abstractmethods__
+
+
 def test_scale_and_price_are_two_sides_of_one():
     """ε buys a scale of Δ/ε, and such a scale costs ε again, as fractions."""
     change = Sensitivity(l1=3, l2_squared=9, l0=3, linf=3)
