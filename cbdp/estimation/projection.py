@@ -35,7 +35,7 @@ DRAWS_PER_THRESHOLD_LEVEL = 25_000
 # no threshold is so high that fewer than exp(−this) leaves of its cell are expected above it
 LOG_EXPECTED_SURVIVORS = 3.0
 MAX_ROUNDS = 50  # times that thresholds are lowered and the program is solved again
-MAX_FAILED_ROUNDS = 6  # rounds in which a solver may fail for want of leaves
+MAX_FAILURES = 6  # times that a solver may fail for want of leaves
 ROUNDING_TOLERANCE = 1e-6  # trips: what rounding may be off
 
 
@@ -64,15 +64,16 @@ class Projection(Estimator):
         the problem with all trip types.
         """
         tell("solving")
-        margin, warm = LOWERING_MARGIN, None
+        margin, warm, failures = LOWERING_MARGIN, None, 0
         leaves.lower(initial_thresholds(features, tables, leaves))
-        for rounds in range(MAX_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             problem = compiled(features, [*tables, leaves.measurement()], program.weights)
             before = leaves.floor
             try:
                 solution = program.solver.solve(problem, warm)
             except SolverError:
-                if rounds == MAX_FAILED_ROUNDS:
+                failures += 1
+                if failures > MAX_FAILURES:
                     raise
                 margin = 2 * margin  # perhaps exact counts cannot be met by the few leaves that are drawn
                 below = margin * leaves.noise.falloff(leaves.floor)
@@ -90,6 +91,11 @@ class Projection(Estimator):
             if np.array_equal(leaves.floor, before):
                 _check_attainable(shift, leaves.floor)  # what is published is all there is
                 break
+        else:
+            raise SolverError(
+                f"counts of trip types that matter were still missing after thresholds were lowered {MAX_ROUNDS} times: "
+                "give 'singleton' more weight"
+            )
         return certify_estimate(features, problem, solution, program.solver, program.tolerance)
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 # relative error that a sum of a few prices or counts may carry
 SUM_ROUNDING_ERROR = 8 * float(np.finfo(float).eps)
+# violation, relative to the largest count, that may be put down to prices that cancel: a tenth of the default tolerance, however large they are
+MAX_CANCELLATION = 1e-7
+GAP_ROUNDING_ERROR = 1e-12  # relative error of the sums over all leaves that the gap is the difference of
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,9 @@ class Certificate:
     feasibility: float
     complementarity: float
     consistency: float
-    gap: float  # primal minus dual objective, relative: Σ w (x − x*)² is at most this much of the objective
+    # Primal minus dual objective, relative to max(1, objective). Where x meets the exact counts, Σ w (x − x*)² is at most gap · max(1, objective).
+    # Infinite where it is negative by more than rounding, as it can be only where exact counts are missed: there it bounds nothing.
+    gap: float
 
     @property
     def residual(self) -> float:
@@ -65,14 +70,15 @@ def certify(
     """The certificate of leaves and prices, and the objective of the leaves.
 
     A solver may pass the cells' shifts where it has them more precisely than as sums of rounded prices: they are
-    taken where they differ from the sums by no more than rounding.
+    taken where they differ from the sums by no more than rounding. What is put down to rounding has a limit
+    (`MAX_CANCELLATION`): prices so large that their sums say nothing certify nothing.
     """
     from cbdp_solvers.passes import condition_violations  # compiled code is loaded when something is solved
 
     slack = 1.0 / np.atleast_1d(np.asarray(problem.weight, dtype=float))
     summed = problem.shifts(prices)
     magnitude = problem.shifts({name: np.abs(p) for name, p in prices.items()})
-    if shift is None or not (np.abs(shift - summed) <= SUM_ROUNDING_ERROR * magnitude).all():
+    if shift is None or not (np.abs(shift - summed) <= _excusable(problem, slack, magnitude)).all():
         shift = summed
     else:
         magnitude = np.abs(shift)
@@ -88,21 +94,44 @@ def certify(
     scale = 1.0 + float(worst[5])
     consistency = 0.0
     cost, dual = float(worst[3]), -float(worst[4])
+    # of the numbers added up, from above: c² ≤ 2 x² + 2 (x − c)²
+    size = 5 * cost + 4 * _weighted_squares(problem.weight, leaves)
     for term in problem.terms:
         price, sums_of_leaves = prices[term.name], term.sums(sums)
         exact, measured = np.isinf(term.weight), term.weight > 0
         room = np.divide(price, term.weight, out=np.zeros_like(price), where=measured)
         off = np.where(measured, term.target + room - sums_of_leaves, price / np.max(problem.weight))
+        largest = 1.0 + _max_abs(term.target)
         rounding = SUM_ROUNDING_ERROR * (term.sums(handled) + np.abs(term.target) + np.abs(room))
+        of_counts = SUM_ROUNDING_ERROR * (np.abs(sums_of_leaves) + np.abs(term.target) + np.abs(room))
+        rounding = np.minimum(rounding, of_counts + MAX_CANCELLATION * largest)
         off = np.maximum(np.abs(off) - rounding, 0.0)
-        consistency = max(consistency, _max_abs(off) / (1.0 + _max_abs(term.target)))
+        consistency = max(consistency, _max_abs(off) / largest)
         soft = measured & ~exact
         cost += float(np.sum(term.weight[soft] * (sums_of_leaves - term.target)[soft] ** 2))
         dual -= float(np.sum((price * (room + 2 * term.target))[measured]))
+        size += float(np.sum((np.abs(price) * (np.abs(room) + 2 * np.abs(term.target) + 1.0))[measured]))
     # both are the objective Σ w (x − c)²: dual = −Σ w (x̂² − c²) − Σ (λ²/w + 2 c λ), x̂ the leaves of these prices
     gap = max(0.0, cost - dual) / max(1.0, abs(cost))
+    if dual - cost > GAP_ROUNDING_ERROR * (size + cost):
+        gap = float("inf")
     stationarity, feasibility, complementarity = (float(v) / scale for v in worst[:3])
     return Certificate(stationarity, feasibility, complementarity, consistency, gap), cost
+
+
+def _excusable(problem: Problem, slack: Floats, magnitude: Floats) -> Floats:
+    """By how much each cell's shift may differ from the sum of its prices: by their rounding, as far as that matters little to its leaves."""
+    largest = np.full(problem.cells, slack[0])
+    if len(slack) > 1:
+        np.maximum.at(largest, problem.cell, slack)
+    scale = 1.0 + _max_abs(problem.target)
+    return np.minimum(SUM_ROUNDING_ERROR * magnitude, MAX_CANCELLATION * scale / largest)
+
+
+def _weighted_squares(weight: float | Floats, leaves: Floats) -> float:
+    if np.ndim(weight) == 0:
+        return float(weight * np.dot(leaves, leaves))
+    return float(np.einsum("i,i,i->", np.broadcast_to(weight, len(leaves)), leaves, leaves))
 
 
 def _max_abs(values: Floats) -> float:

@@ -106,6 +106,45 @@ def test_gap_bounds_the_distance(case, seed, far):
     assert gap >= np.sum(w * (a @ (x - best)) ** 2) - rounding
 
 
+@pytest.mark.parametrize("precise", [False, True])
+def test_prices_that_cancel_excuse_nothing(precise):
+    """Exact counts missed by far stay missed, however large the prices that a backend returns and that add up to nothing."""
+    dag = FeatureDag(Universe(origin=["A", "B"], time=["am", "pm"]), [Feature("time", by="time")])
+    leaves = np.array([50.0, 30.0, 20.0, 70.0])
+    noisy = {"total": [10], "time": [4, 6], "singleton": leaves}
+    problem = compiler.compile(dag, noisy, {"total": INF, "time": INF, "singleton": 1})
+    prices = {"total": np.array([1e20]), "time": np.array([-1e20, -1e20])}
+    shift = np.zeros(problem.cells) if precise else None
+    assert certify(problem, leaves, prices, shift)[0].consistency > 1
+
+
+def test_shifts_of_its_own_excuse_nothing():
+    """Shifts that differ from the sums of huge prices by trips are not taken for their rounding: the total holds, the leaves are not the nearest."""
+    dag = FeatureDag(Universe(origin=["A", "B"], time=["am", "pm"]), [Feature("time", by="time")])
+    problem = compiler.compile(
+        dag,
+        {"total": [10], "time": [4, 6], "singleton": [5, 5, 5, 5]},
+        {"total": INF, "time": INF, "singleton": 1},
+    )
+    shift = np.array([3.0, 2.0])
+    leaves = 5.0 - shift[problem.cell]
+    prices = {"total": np.array([1e20]), "time": np.array([-1e20, -1e20])}
+    assert certify(problem, leaves, prices)[0].residual > 0.1
+    assert certify(problem, leaves, prices, shift)[0].residual > 0.1
+
+
+def test_a_cost_below_the_bound_bounds_nothing():
+    """Leaves that miss an exact count may cost less than any that meet it: the gap is infinite, not zero."""
+    noisy = {"total": [100], "singleton": [5.0, 2, 3, 1]}
+    weights = {"total": INF, "singleton": 1}
+    solution = cbdp.post_process(SMALL, noisy, weights=weights).solution
+    problem = compiler.compile(SMALL, noisy, weights)
+    assert certify(problem, solution.leaves, solution.prices)[0].gap < 1e-12
+    missed, cost = certify(problem, np.array([5.0, 2, 3, 1]), solution.prices)
+    assert cost == 0
+    assert missed.gap == INF
+
+
 @pytest.mark.parametrize("where", ["leaves", "prices"])
 def test_certificate_refuses_what_is_not_a_number(where):
     """A single NaN among the leaves or the prices makes the residual infinite, never small."""
