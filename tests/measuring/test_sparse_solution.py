@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -34,10 +34,14 @@ from strategies import Case, cases
 
 import cbdp
 from cbdp import FeatureDag, Measurement, Universe, post_process
+from cbdp.errors import SolverError
 from cbdp.estimation import projection
 from cbdp.measuring.answers import SparseThresholdedAnswer
 from cbdp.privacy.entropy import InsecureSeededEntropy
 from cbdp.privacy.noise import DiscreteLaplace
+from cbdp_solvers.newton import Newton
+from cbdp_solvers.problem import Problem
+from cbdp_solvers.solution import Solution
 
 
 def thorough(examples: int) -> Any:
@@ -154,6 +158,50 @@ def test_floors_are_a_function_of_what_is_revealed(high_floors: None, how: str) 
 def test_mutant_that_looks_at_trips_for_its_floors_is_caught(high_floors: None) -> None:
     """Floors that are lower where there are trips cannot be found again without the trips."""
     assert not any(replayed(WatchedPeeking, how, 0) for how in HOW)
+
+
+def lowering(rounds: int, failures: int) -> type[Newton]:
+    """A solver that asks for lower floors so many times, then fails so many times, then answers."""
+
+    class Lowering(Newton):
+        name = "lowering"
+        calls: ClassVar[list[int]] = []
+
+        def solve(self, problem: Problem, warm_start: Solution | None = None) -> Solution:  # noqa: ARG002
+            self.calls.append(1)
+            if rounds < len(self.calls) <= rounds + failures:
+                raise SolverError("it failed")
+            solution = super().solve(problem)
+            if len(self.calls) <= rounds:
+                assert problem.floor is not None
+                return replace(solution, shift=(problem.floor - 1e-3) * problem.weight)
+            return solution
+
+    return Lowering
+
+
+def answers_of_three_runs() -> list[Any]:
+    return cbdp.measure(counts_of(3), city(3), 1, "uniform", entropy=InsecureSeededEntropy(1), sparse=True)
+
+
+def test_a_failure_after_many_rounds_is_the_first_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds in which floors were lowered do not count as failures; more failures than allowed are passed on, whenever they come."""
+    monkeypatch.setattr(projection, "LOWERING_MARGIN", 0.01)
+    for rounds in (0, projection.MAX_FAILURES):
+        solver = lowering(rounds, 1)()
+        found = post_process(city(3), answers_of_three_runs(), estimator="projection", solver=solver)
+        assert found.solution.kkt_residual < 1e-9
+        with pytest.raises(SolverError, match="it failed"):
+            solver = lowering(rounds, projection.MAX_FAILURES + 1)()
+            post_process(city(3), answers_of_three_runs(), estimator="projection", solver=solver)
+
+
+def test_floors_that_are_never_low_enough_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No estimate is made of the last solution, which is one of other counts than those that were revealed after it."""
+    monkeypatch.setattr(projection, "LOWERING_MARGIN", 0.01)
+    monkeypatch.setattr(projection, "MAX_ROUNDS", 4)
+    with pytest.raises(SolverError, match="lowered 4 times"):
+        post_process(city(3), answers_of_three_runs(), estimator="projection", solver=lowering(9, 0)())
 
 
 # Equal solution
