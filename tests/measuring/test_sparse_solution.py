@@ -167,7 +167,7 @@ def lowering(rounds: int, failures: int) -> type[Newton]:
         name = "lowering"
         calls: ClassVar[list[int]] = []
 
-        def solve(self, problem: Problem, warm_start: Solution | None = None) -> Solution:  # noqa: ARG002
+        def solve(self, problem: Problem, warm_start: Solution | None = None) -> Solution:
             self.calls.append(1)
             if rounds < len(self.calls) <= rounds + failures:
                 raise SolverError("it failed")
@@ -191,8 +191,8 @@ def test_a_failure_after_many_rounds_is_the_first_failure(monkeypatch: pytest.Mo
         solver = lowering(rounds, 1)()
         found = post_process(city(3), answers_of_three_runs(), estimator="projection", solver=solver)
         assert found.solution.kkt_residual < 1e-9
+        solver = lowering(rounds, projection.MAX_FAILURES + 1)()
         with pytest.raises(SolverError, match="it failed"):
-            solver = lowering(rounds, projection.MAX_FAILURES + 1)()
             post_process(city(3), answers_of_three_runs(), estimator="projection", solver=solver)
 
 
