@@ -561,6 +561,7 @@ def _distinct_supports(candidates: Sequence[Candidate], most: int) -> list[Candi
 
 
 EPSILON_CHECK = "epsilon"
+MIN_TRIALS = 16  # trials: fewer prove nothing at any usual risk
 MAX_EVENTS_TESTED = 6  # events tested on the second half: the risk of a false alarm is shared out among them
 RENYI_ORDERS = np.concatenate([[1.0], 1 + np.geomspace(0.01, 30, 40)])  # α that are tried
 
@@ -677,6 +678,16 @@ def best_proof(
         if proven > most:
             most, witness = proven, (name, (k1, k2), (n1, n2))
     return (most, *witness)
+
+
+def check_terms(trials: int, alpha: float, delta: float | None) -> None:
+    """Refuse terms of an audit that make no sense."""
+    if isinstance(trials, bool) or not isinstance(trials, int) or trials < MIN_TRIALS:
+        raise InputError(f"trials is {trials!r}: give a whole number of at least {MIN_TRIALS}")
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha!r}: the chance of a false alarm lies between 0 and 1")
+    if delta is not None and not 0 <= delta < 1:
+        raise InputError(f"delta is {delta!r}: it must be at least 0 and below 1")
 
 
 def epsilon_proof(delta: float) -> Proof:

@@ -34,7 +34,7 @@ from cbdp.release.files import MANIFEST, check_links, fingerprint, read_release,
 from cbdp.release.layout import TRIPS_FILE, layout, manifest_of, read_universe
 from cbdp.release.manifest import check_manifest, exactness_of, software, with_noise_names
 from cbdp.release.release import Release
-from cbdp.release.serialization import check_installed_parts
+from cbdp.release.serialization import check_installed_parts, guarantee_from
 from cbdp.rounding.bounds import TOLERANCES
 from cbdp.untrusted import read_parquet
 from cbdp_features.tables import codes_of_column, column
@@ -63,6 +63,14 @@ class OwnRelease:
     sha256: str
     release: Release | None
     findings: tuple[Finding, ...] = field(repr=False)
+
+    @property
+    def claim(self) -> str:
+        """What the manifest claims, in words."""
+        try:
+            return f"{self.manifest['recipe']['mechanism']}, {guarantee_from(self.manifest['privacy'])}"
+        except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
+            return "the manifest's claim cannot be understood"
 
 
 def open_own_release(path: str | Path) -> OwnRelease:

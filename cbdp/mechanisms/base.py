@@ -320,9 +320,8 @@ class AdditiveNoiseMechanism(Mechanism):
         recipe = super().recipe
         if self.currency == "rho":
             return recipe
-        return replace(
-            recipe, settings={n: v for n, v in recipe.settings.items() if n not in ("rho", "delta")}
-        )
+        settings = {n: v for n, v in recipe.settings.items() if n not in ("rho", "delta")}
+        return replace(recipe, settings=settings)
 
     def settle(self) -> Iterator[tuple[str, object]]:
         sampler_of(self.law_kind(1))  # refuses a law that is never drawn
@@ -345,10 +344,8 @@ class AdditiveNoiseMechanism(Mechanism):
                     f"law {self.law!r} is paid for in ρ: give rho, or epsilon and delta, like 1e-6 (well below one over the number of riders)"
                 )
             return rho_for(self.epsilon, self.delta), probability(self.delta)
-        rho, delta = (
-            positive(self.rho, "rho"),
-            DEFAULT_DELTA if self.delta is None else probability(self.delta),
-        )
+        rho = positive(self.rho, "rho")
+        delta = DEFAULT_DELTA if self.delta is None else probability(self.delta)
         # a mechanism that is made again from its own fields has both
         if self.epsilon is not None and positive(self.epsilon) != epsilon_of(rho, delta):
             raise InputError(
@@ -359,20 +356,14 @@ class AdditiveNoiseMechanism(Mechanism):
     def with_other_law(self) -> AdditiveNoiseMechanism:
         """The same mechanism with the other law, for the same ε and δ; pure ε needs no δ."""
         cost = self.claim().cost
-        if self.currency == "rho":
-            settings: dict[str, Any] = {
-                "law": DiscreteLaplace.name,
-                "epsilon": cost.epsilon,
-                "rho": None,
-                "delta": None,
-            }
-        else:
-            settings = {
-                "law": DiscreteGaussian.name,
-                "epsilon": cost.epsilon,
-                "rho": None,
-                "delta": cost.delta or DEFAULT_DELTA,
-            }
+        settings: dict[str, Any] = {
+            "law": DiscreteLaplace.name,
+            "epsilon": cost.epsilon,
+            "rho": None,
+            "delta": None,
+        }
+        if self.currency == "epsilon":
+            settings |= {"law": DiscreteGaussian.name, "delta": cost.delta or DEFAULT_DELTA}
         budget = getattr(self, "budget", None)
         if isinstance(budget, Mapping):
             plain = replace(self, budget="uniform", **settings)  # type: ignore[call-arg]

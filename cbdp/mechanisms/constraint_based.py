@@ -125,9 +125,8 @@ class ConstraintBased(AdditiveNoiseMechanism):
     public: PublicTables | None = field(default=None, repr=False)
     # what the running totals of a series make of the noisy answers to some tables; only `finish` looks at it
     running: Mapping[str, GlsUpdate] | None = field(default=None, repr=False)
-    spent: InitVar[Mapping[str, Fraction] | None] = (
-        None  # shares as a release states them; None: by the budget
-    )
+    # shares as a release states them; None: by the budget
+    spent: InitVar[Mapping[str, Fraction] | None] = None
 
     def __post_init__(self, spent: Mapping[str, Fraction] | None) -> None:
         object.__setattr__(self, "_spent", spent)

@@ -22,7 +22,6 @@ from cbdp.arrays import Ints
 from cbdp.counting import Counts
 from cbdp.errors import InputError
 from cbdp.estimation.continual import (
-    GlsTotal,
     GlsUpdate,
     gls_total,
     monotone_totals,
@@ -49,9 +48,8 @@ class History:
 
     counts: list[Ints] = field(default_factory=list, repr=False)
     sums: list[Ints] = field(default_factory=list, repr=False)  # noisy, published
-    measured: list[Ints] = field(
-        default_factory=list, repr=False
-    )  # each release's own noisy answer, published
+    # each release's own noisy answer, published
+    measured: list[Ints] = field(default_factory=list, repr=False)
     measured_variance: list[float] = field(default_factory=list, repr=False)
     published: list[Ints] = field(default_factory=list, repr=False)  # whole counts
 
@@ -108,9 +106,7 @@ def _running_table(
     assert measurement.variance is not None
     variances = [*before.measured_variance, float(measurement.variance[0])]
     now = gls_total(span.sums, paid.law.variance(), variances)
-    earlier: GlsTotal | None = (
-        gls_total(span.sums, paid.law.variance(), variances[:-1]) if len(before) else None
-    )
+    earlier = gls_total(span.sums, paid.law.variance(), variances[:-1]) if len(before) else None
     answers = np.concatenate([*before.sums, sums])
     weight = float(now.own[-1])
     published = sum(before.published, np.zeros(len(measurement.values), dtype=np.int64))

@@ -76,17 +76,8 @@ class Laplace(AdditiveNoiseMechanism):
             return [noisy_counts(SINGLETON, counts.dense(), law, self.amount, entropy)]
         index, values = self._above_zero(counts, law, entropy)
         floor = np.zeros(self.features.cells.size, dtype=np.int64)
-        return [
-            Measurement(
-                SINGLETON,
-                values,
-                law.scale,
-                elements=index,
-                floor=floor,
-                law=law.name,
-                **cost_argument(law, self.amount),
-            )
-        ]
+        cost = cost_argument(law, self.amount)
+        return [Measurement(SINGLETON, values, law.scale, elements=index, floor=floor, law=law.name, **cost)]
 
     def finish(self, answers: Sequence[NoisyAnswer]) -> Release:
         (m,) = answers

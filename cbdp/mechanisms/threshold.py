@@ -156,9 +156,8 @@ class StabilityHistogram(ThresholdedTables):
         A unit that is alone in the counts it touches adds at most `linf` to one of them; each then shows with
         probability at most exp(−(threshold − linf)/scale), and there are at most `l0`.
         """
-        return self.protected.linf + float(self.scale(table)) * math.log(
-            self.protected.l0 / self.delta_of(table)
-        )
+        reach = math.log(self.protected.l0 / self.delta_of(table))
+        return self.protected.linf + float(self.scale(table)) * reach
 
     def claim(self) -> PrivacyGuarantee:
         spends = (DPCost(name, share, self.delta_of(name)) for name, share in self.shares().items())

@@ -26,6 +26,7 @@ from cbdp.audit.lower_bound import (
     RhoBound,
     as_columns,
     best_proof,
+    check_terms,
     epsilon_proof,
     numbers,
     read,
@@ -131,7 +132,6 @@ class ThroughFiles:
 
 
 View = Callable[..., Numbers]
-MIN_TRIALS = 16  # trials: fewer prove nothing at any usual risk
 
 
 def epsilon_lower_bound(
@@ -162,7 +162,7 @@ def epsilon_lower_bound(
     >>> bound.exceeds, bool(0.5 < bound.epsilon < 1)
     (False, True)
     """
-    _check_terms(trials, alpha, delta)
+    check_terms(trials, alpha, delta)
     promised = _promised_cost(mechanism)
     if promised is not None:
         claim = float(promised.epsilon) if claim is None else claim
@@ -193,21 +193,12 @@ def rho_lower_bound(
     >>> bound.exceeds, bool(0.1 < bound.rho < 0.5)
     (False, True)
     """
-    _check_terms(trials, alpha, None)
+    check_terms(trials, alpha, None)
     promised = _promised_cost(mechanism)
     if claim is None and promised is not None:
         claim = float(promised.rho)
     outcomes = _run_trials(mechanism, d1, d2, trials, parts, seed, view)
     return RhoBound(*best_proof(*outcomes, events, rho_bound, alpha), 0.0, alpha, claim)
-
-
-def _check_terms(trials: int, alpha: float, delta: float | None) -> None:
-    if isinstance(trials, bool) or not isinstance(trials, int) or trials < MIN_TRIALS:
-        raise InputError(f"trials is {trials!r}: give a whole number of at least {MIN_TRIALS}")
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha!r}: the chance of a false alarm lies between 0 and 1")
-    if delta is not None and not 0 <= delta < 1:
-        raise InputError(f"delta is {delta!r}: it must be at least 0 and below 1")
 
 
 def _promised_cost(mechanism: object) -> Cost | None:

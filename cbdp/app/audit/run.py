@@ -25,13 +25,11 @@ from cbdp.mechanisms import Mechanism, of
 from cbdp.progress import tell
 from cbdp.release.files import MANIFEST
 from cbdp.release.release import Release
-from cbdp.release.serialization import guarantee_from
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
     from cbdp.config import Config
     from cbdp.forecast.calendar import Slot
-    from cbdp.release.manifest_model import Manifest
 
 
 # trip types: a table with more is not attacked cell by cell, which takes memory for each
@@ -114,7 +112,7 @@ class _OwnReleaseAudit:
             self.folder.resolve().name,
             tuple(findings),
             private,
-            _claim_text(ours.manifest),
+            ours.claim,
             tuple(self.left_out),
         )
 
@@ -207,13 +205,6 @@ class _OwnReleaseAudit:
                 f"Fewer than {membership.MIN_RIDERS} riders have a count to themselves: membership inference would prove nothing."
             )
         yield from members
-
-
-def _claim_text(manifest: Manifest) -> str:
-    try:
-        return f"{manifest['recipe']['mechanism']}, {guarantee_from(manifest['privacy'])}"
-    except (CbdpError, KeyError, TypeError, ValueError, ArithmeticError):
-        return "the manifest's claim cannot be understood"
 
 
 def _plan_of(config: str | Path, release: Path) -> Plan:
