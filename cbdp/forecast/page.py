@@ -21,7 +21,6 @@ from cbdp.privacy import expected_error as model
 from cbdp.privacy.accounting import epsilon_of, readable_epsilon, rho_for
 from cbdp.privacy.budget import MAX_TABLE_EPSILON, LeavesBudget, allocate
 from cbdp.privacy.expected_error import UNMEASURED_PRECISION, design_strata
-from cbdp.privacy.noise import DiscreteLaplace
 from cbdp.privacy.unit import Person, Sensitivity, Trip, Unit, sensitivity
 from cbdp.release.views import TRIP_NOUN, Noun, counted_noun
 from cbdp.report.reliability import GOOD_RELATIVE_ERROR, USES
@@ -114,7 +113,7 @@ def _amounts(plan: PlannedRelease, currency: str) -> list[Fraction]:
 
 def _cost(mechanism: ModelledMechanism, currency: str, amount: Fraction) -> list[float]:
     """An amount as it is stated, what is spent for it (ε, or ρ for Gaussian noise), and the ε that it gives."""
-    if mechanism.law == DiscreteLaplace.name:
+    if mechanism.law_kind.currency == "epsilon":
         return [float(amount)] * 3
     spent = rho_for(amount, mechanism.delta) if currency == "epsilon" else amount
     return [float(amount), float(spent), float(epsilon_of(spent, mechanism.delta))]
