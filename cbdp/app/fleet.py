@@ -149,7 +149,11 @@ def place(rules: FleetRules, trips: CountedTrips) -> tuple[City, Itineraries]:
     """The city, and how trips are served in it."""
     see_working_folder(rules.sizer, rules.dispatcher, rules.modes)
     city = city_of(rules, trips)
-    return city, ModeRule().choose(city) if rules.modes is None else plugins.choose(city, rules.modes)
+    if rules.modes is not None:
+        return city, plugins.choose(city, rules.modes)
+    itineraries = ModeRule().choose(city)
+    plugins.check_itineraries(city, itineraries)
+    return city, itineraries
 
 
 def city_of(rules: FleetRules, trips: CountedTrips) -> City:

@@ -193,7 +193,7 @@ def make_city(
 ) -> City:
     """A city from columns: `zones` holds the zone of each stop, `hubs` names the hubs (or says of each stop whether it is one).
 
-    Where the given travel time is longer than a way through other stops, that way is taken.
+    Where the given travel time is longer than a way through other stops, that way is taken, and its metres where metres are given.
 
     >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
     >>> city.names, city.hub.tolist()
@@ -210,23 +210,34 @@ def make_city(
     _check_places(listed, px, py)
     drive = driving or Driving()
     ways = drive.metres(px, py) if metres is None else _whole_numbers("metres", metres)
-    times = drive.seconds(ways) if seconds is None else quickest(_checked_times(listed, seconds))
+    if seconds is None:
+        times = drive.seconds(ways)
+    else:
+        closed, through = quickest_ways(_checked_times(listed, seconds), ways)
+        ways = ways if metres is None else through.astype(np.int64)
+        times = np.where(np.isfinite(closed), np.maximum(np.ceil(closed), 1), -1).astype(np.int64)
+        np.fill_diagonal(times, 0)  # a stop is 1 s or more from every other
     beeline = np.hypot(px[:, None] - px, py[:, None] - py)
     return City(listed, px, py, labels, code, _hub_mask(listed, hubs), times, ways, beeline, tuple(lines))
 
 
-def quickest(times: Floats) -> Ints:
-    """Travel times of the quickest way, which may lead through other stops; −1 where there is none.
+def quickest_ways(times: Floats, metres: ArrayLike) -> tuple[Floats, Floats]:
+    """Travel times of the quickest ways, which may lead through other stops (infinite where there is none), and the metres of these ways.
 
     The Floyd–Warshall algorithm (Floyd, 1962), as `scipy.sparse.csgraph.floyd_warshall`, which takes a travel time of 0 s for no way at all.
-    Here two stops may share a place; afterwards a stop is 1 s or more from every other.
+    Here two stops may share a place.
+
+    >>> times, metres = quickest_ways(np.array([[0, 5, np.inf], [5, 0, 7], [9, 7, 0]]), [[0, 50, 0], [50, 0, 70], [90, 70, 0]])
+    >>> times[0].tolist(), metres[0].tolist()
+    ([0.0, 5.0, 12.0], [0.0, 50.0, 120.0])
     """
-    closed = times.copy()
+    closed, ways = times.copy(), np.array(metres, dtype=float)
     for via in range(len(closed)):
-        np.minimum(closed, closed[:, via, None] + closed[via], out=closed)
-    whole = np.where(np.isfinite(closed), np.maximum(np.ceil(closed), 1), -1).astype(np.int64)
-    np.fill_diagonal(whole, 0)
-    return whole
+        through = closed[:, via, None] + closed[via]
+        quicker = through < closed
+        closed = np.where(quicker, through, closed)
+        ways = np.where(quicker, ways[:, via, None] + ways[via], ways)
+    return closed, ways
 
 
 def plane(lat: Iterable[float], lon: Iterable[float]) -> tuple[Floats, Floats]:
@@ -448,6 +459,8 @@ def city_of_stops(
     """
     labels = list(zones) if zones is not None else default_zones(names, x, y)
     drive = driving or URBAN_DRIVING
+    if seconds is not None and metres is not None:  # pairs that are not listed have no metres of their own
+        seconds, metres = quickest_ways(_checked_times(tuple(names), seconds), metres)
     ways = drive.metres(x, y) if metres is None else metres
     chosen = list(hubs) if hubs is not None else default_hubs(names, labels, ways)
     city = make_city(names, x, y, labels, chosen, driving=drive, seconds=seconds, metres=metres)

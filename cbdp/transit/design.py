@@ -15,6 +15,8 @@ cheaper or costs the same.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, permutations
@@ -29,7 +31,8 @@ from cbdp.transit.city import City, Line
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Arc = tuple[int, int]  # hubs, by their place in the list of hubs
+Arc = tuple[int, int]  # two hubs, as stops of the city
+MAX_BUS_PATHS = 500_000  # between hubs: more take longer to list than any time limit
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Demand:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Open arcs (as stops), the cost of these and of all trips, and a lower bound of what any network costs.
+    """Open arcs, the cost of these and of all trips, and a lower bound of what any network costs.
 
     >>> Design(((0, 2), (2, 0)), cost=812.0, bound=812.0, status="optimal").arcs
     ((0, 2), (2, 0))
@@ -173,49 +176,57 @@ def design_network(
     hubs = [int(h) for h in city.hubs]
     if len(hubs) < 2:
         raise InputError(f"the city has {len(hubs)} hubs: a network needs at least 2")
+    rides = range(1, min(chosen.most_rides, len(hubs) - 1) + 1)
+    paths = sum(math.perm(len(hubs), r + 1) for r in rides)
+    if paths > MAX_BUS_PATHS:
+        raise InputError(
+            f"{len(hubs)} hubs have {paths:,} paths of at most {chosen.most_rides} rides between them, more than {MAX_BUS_PATHS:,}: "
+            "make fewer stops hubs, or lower most_rides"
+        )
     program = _Program(city, demand, chosen, hubs)
     x, bound, status = program.solve(time_limit, gap)
-    opened = tuple(a for k, a in enumerate(program.arcs) if x[k] > 0.5)
-    cost = network_cost(city, demand, opened, chosen)
-    arcs = tuple((hubs[a], hubs[b]) for a, b in opened)
+    arcs = tuple((hubs[a], hubs[b]) for k, (a, b) in enumerate(program.arcs) if x[k] > 0.5)
+    cost = network_cost(city, demand, arcs, chosen)
     return Design(arcs, cost, min(bound, cost), status, time.perf_counter() - begun)
 
 
 def network_cost(city: City, demand: Demand, arcs: Sequence[Arc], costs: Costs | None = None) -> float:
-    """What a network costs when every trip takes its cheapest way; arcs name hubs by their place in the list of hubs.
+    """What a network costs when every trip takes its cheapest way; arcs join hubs, as `Design.arcs` do.
 
     Independent of the program: the cheapest ways are found by Bellman's recursion (1958) over rides, not among listed paths.
 
     >>> from cbdp.transit import make_city
     >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
     >>> demand = Demand(np.array([1, 3]), np.array([3, 1]), np.array([400, 400]))
-    >>> network_cost(city, demand, [(0, 1), (1, 0)]) < network_cost(city, demand, [])
+    >>> network_cost(city, demand, [(0, 2), (2, 0)]) < network_cost(city, demand, [])
     True
     """
     chosen, hubs = costs or Costs(), city.hubs
     n = len(hubs)
     ride = np.full((n, n), np.inf)
+    position = {int(h): k for k, h in enumerate(hubs)}
+    arcs = list(dict.fromkeys(arcs))  # an arc is opened once
     for a, b in arcs:
-        ride[a, b] = ride_cost(city, chosen, int(hubs[a]), int(hubs[b]))
+        if a not in position or b not in position:
+            raise InputError(
+                f"the arc {a}–{b} does not join two hubs: the hubs are the stops {hubs.tolist()}"
+            )
+        ride[position[a], position[b]] = ride_cost(city, chosen, a, b)
     best, step = np.full((n, n), np.inf), np.where(np.eye(n, dtype=bool), 0.0, np.inf)
     for _ in range(chosen.most_rides):
         step = (step[:, :, None] + ride[None]).min(axis=1)
         best = np.minimum(best, step)
     shuttle = shuttle_cost(city, chosen)
     to, of = shuttle[demand.origin][:, hubs], shuttle[hubs][:, demand.destination].T
-    by_bus = (to[:, :, None] + best[None] + of[:, None, :]).min(axis=(1, 2)) if len(arcs) else np.inf
+    by_bus = (to[:, :, None] + best[None] + of[:, None, :]).min(axis=(1, 2)) if arcs else np.inf
     each = np.minimum(shuttle[demand.origin, demand.destination], by_bus)
-    opened = sum(arc_cost(city, chosen, int(hubs[a]), int(hubs[b])) for a, b in arcs)
+    opened = sum(arc_cost(city, chosen, a, b) for a, b in arcs)
     return float(demand.trips @ each + opened)
 
 
-def weakly_connected(arcs: Sequence[Arc], hubs: int) -> bool:
-    """Whether every hub has as many arcs in as out: the constraint that Mahéo, Kilby and Van Hentenryck (2019) call so."""
-    net = np.zeros(hubs, dtype=np.int64)
-    for a, b in arcs:
-        net[a] += 1
-        net[b] -= 1
-    return not net.any()
+def is_balanced(arcs: Sequence[Arc]) -> bool:
+    """Whether every hub has as many arcs in as out: what Mahéo, Kilby and Van Hentenryck (2019) call weak connectivity."""
+    return Counter(a for a, _ in arcs) == Counter(b for _, b in arcs)
 
 
 class _Program:

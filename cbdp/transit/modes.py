@@ -225,6 +225,7 @@ def _slot_tables(city: City, rule: ModeRule, lines: Sequence[Line]) -> _SlotTabl
         return _one_zone(city, rule)
     reach = np.where(city.zone[:, None] == city.zone[hubs], city.beeline[:, hubs], np.inf)
     nearest = np.argmin(reach, axis=1)  # by place in hubs
+    nearest[hubs] = np.arange(len(hubs))  # also where two hubs share a place
     rides = buses.count[:, hubs][nearest[:, None], nearest]  # between the nearest hubs of the two ends
     same_zone = city.zone[:, None] == city.zone
     other = nearest[:, None] != nearest

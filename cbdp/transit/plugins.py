@@ -9,7 +9,7 @@ figures show what is possible, and cannot be compared with those of a real-time 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -21,7 +21,7 @@ from cbdp.errors import CbdpError, InputError
 from cbdp.parts import Parts, did_you_mean
 from cbdp.transit import DESIGNERS, DISPATCHERS, MODE_CHOICES, SIZERS
 from cbdp.transit.city import City, Line, make_city
-from cbdp.transit.design import Arc, Costs, Demand, Design, PathDesigner, network_cost, weakly_connected
+from cbdp.transit.design import Arc, Costs, Demand, Design, PathDesigner, is_balanced, network_cost
 from cbdp.transit.dispatching import operate, replay, visits_from_json
 from cbdp.transit.fleet_sizing import SearchSizer, Sizing, zones_within_limit
 from cbdp.transit.interfaces import COMMAND_PREFIX, Command, PluginError, answer_entry, call, write_problem
@@ -59,30 +59,40 @@ def design(
         answer = plugin.run(
             lambda folder: write_problem(folder, "designer", city, demand=demand, rules=asdict(chosen))
         )
-        named = answer_entry(answer, "arcs", list)
-        proposal: Design | Sequence[Arc] = [(city.code(str(a)), city.code(str(b))) for a, b in named]
+        claimed, arcs = None, _arcs(answer_entry(answer, "arcs", list), lambda stop: city.code(str(stop)))
     else:
         proposal = call("design", seconds, plugin.design, city, demand)
-    claimed = proposal if isinstance(proposal, Design) else None
-    arcs = [(int(a), int(b)) for a, b in (proposal.arcs if isinstance(proposal, Design) else proposal)]
-    cost = network_cost(city, demand, _between_hubs(city, arcs), chosen)
+        claimed = proposal if isinstance(proposal, Design) else None
+        arcs = _arcs(proposal.arcs if isinstance(proposal, Design) else proposal, int)
+    _check_arcs(city, arcs)
+    cost = network_cost(city, demand, sorted(arcs), chosen)
     ours = isinstance(plugin, PathDesigner) and plugin.costs == chosen  # anybody else's bound proves nothing
     bound = claimed.bound if claimed and ours else -np.inf
     return Design(tuple(arcs), cost, min(bound, cost), claimed.status if claimed else "as given")
 
 
-def _between_hubs(city: City, arcs: Sequence[Arc]) -> list[Arc]:
-    """Arcs by the places of their hubs in the list of hubs, if buses can run on them."""
-    position = {int(h): k for k, h in enumerate(city.hubs)}
+def _arcs(answer: object, stop: Callable[[Any], int]) -> list[Arc]:
+    """The arcs of an answer in their order, each once."""
+    arcs: dict[Arc, None] = {}
+    for arc in answer if isinstance(answer, Iterable) else [answer]:
+        try:
+            a, b = arc
+            arcs[stop(a), stop(b)] = None
+        except (TypeError, ValueError, InputError) as failure:
+            raise PluginError("answer", f"the arc {arc!r} is no pair of stops: {failure}") from None
+    return list(arcs)
+
+
+def _check_arcs(city: City, arcs: Sequence[Arc]) -> None:
+    """Refuse arcs that buses cannot run on."""
+    hubs = set(city.hubs.tolist())
     for a, b in arcs:
-        if a not in position or b not in position or a == b:
+        if a not in hubs or b not in hubs or a == b:
             raise PluginError("answer", f"the arc {a}–{b} does not join two hubs")
-    local = sorted({(position[a], position[b]) for a, b in arcs})
-    if not weakly_connected(local, len(position)):
+    if not is_balanced(arcs):
         raise PluginError(
             "connectivity", "a hub has more arcs in than out, or more out than in: buses would pile up"
         )
-    return local
 
 
 def size(
@@ -177,11 +187,12 @@ def choose(city: City, modes: object = None, *, seconds: float = 600.0) -> Itine
                 "determinism",
                 f"a second call gave another table {name!r}: modes must be a public function of the city",
             )
-    _check_itineraries(city, itineraries)
+    check_itineraries(city, itineraries)
     return itineraries
 
 
-def _check_itineraries(city: City, itineraries: Itineraries) -> None:
+def check_itineraries(city: City, itineraries: Itineraries) -> None:
+    """Refuse itineraries whose shuttles and buses do not meet, or do not lead from the origin to the destination."""
     n, zones = len(city), len(city.zones)
     o, d = np.broadcast_arrays(np.arange(n)[:, None], np.arange(n))
     board = np.array([p[0].board for p in itineraries.paths] or [-1])

@@ -16,8 +16,8 @@ from cbdp.transit.design import (
     arc_cost,
     bus_seconds,
     design_network,
+    is_balanced,
     network_cost,
-    weakly_connected,
 )
 from cbdp.transit.modes import ModeRule
 
@@ -45,7 +45,7 @@ def brute_force(city: City, demand: Demand, costs: Costs) -> float:
     best = np.inf
     for mask in range(1 << len(arcs)):
         chosen = [arc for k, arc in enumerate(arcs) if mask >> k & 1]
-        if not weakly_connected(chosen, n):
+        if not is_balanced(chosen):
             continue
         way = np.full((n, n), np.inf)
         for a, b in chosen:
@@ -76,9 +76,8 @@ def test_open_arcs_can_be_driven_round() -> None:
     """As many buses leave a hub as reach it."""
     city, demand = town(7, 6)
     found = design_network(city, demand, Costs(bus_km=0.05))
-    place = {int(h): k for k, h in enumerate(city.hubs)}
     assert found.arcs
-    assert weakly_connected([(place[a], place[b]) for a, b in found.arcs], 6)
+    assert is_balanced(found.arcs)
 
 
 def test_a_design_makes_bus_lines_that_modes_use() -> None:
@@ -112,6 +111,29 @@ def test_more_arcs_never_make_trips_dearer() -> None:
             if (a, b) not in few
         )
         assert network_cost(city, demand, arcs) - opened <= network_cost(city, demand, few) + 1e-9
+
+
+def test_a_design_costs_what_its_own_arcs_cost() -> None:
+    """Arcs are stops everywhere: the cost of a design's arcs is the design's cost, also where hubs are not the first stops."""
+    city = make_city(list("abcd"), [0, 1, 8, 9], [0] * 4, list("wwee"), ["b", "d"])
+    demand = Demand(np.array([0, 2]), np.array([2, 0]), np.array([4000, 4000]))
+    found = design_network(city, demand)
+    assert found.arcs == ((1, 3), (3, 1))
+    assert network_cost(city, demand, found.arcs) == found.cost
+    assert network_cost(city, demand, [*found.arcs, *found.arcs]) == found.cost
+    with pytest.raises(InputError, match="the arc 0–1 does not join two hubs"):
+        network_cost(city, demand, [(0, 1), (1, 0)])
+
+
+def test_too_many_hubs_are_refused_before_their_paths_are_listed() -> None:
+    """Forty hubs have millions of paths, which no time limit covers."""
+    city = make_city(
+        [f"s{i}" for i in range(40)], range(40), [0] * 40, ["z"] * 40, [f"s{i}" for i in range(40)]
+    )
+    demand = Demand(np.array([0]), np.array([39]), np.array([10]))
+    with pytest.raises(InputError, match=r"40 hubs have 2,254,200 paths of at most 3 rides"):
+        design_network(city, demand, time_limit=1.0)
+    assert design_network(city, demand, Costs(most_rides=1), time_limit=20.0).cost > 0
 
 
 def test_bad_designs_are_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cbdp.errors import InputError
@@ -30,6 +31,20 @@ def test_csv_city(tmp_path: Path) -> None:
     (tmp_path / "times.csv").write_text("from,to,seconds\na,b,77\n")
     with pytest.raises(InputError, match="cannot be reached"):
         city_from_csv(tmp_path / "stops.csv", None, tmp_path / "times.csv")
+
+
+def test_metres_follow_the_quickest_way(tmp_path: Path) -> None:
+    """Pairs that a table of times leaves out are as far apart as the stops on the way there; hubs are chosen by these ways."""
+    rows = "".join(f"s{i},{i},0\n" for i in range(5))
+    (tmp_path / "stops.csv").write_text(f"stop,x,y\n{rows}")
+    pairs = [(i, j) for i in range(5) for j in range(5) if abs(i - j) == 1]
+    times = "".join(f"s{i},s{j},60,1000\n" for i, j in pairs)
+    (tmp_path / "times.csv").write_text(f"from,to,seconds,metres\n{times}")
+    city = city_from_csv(tmp_path / "stops.csv", None, tmp_path / "times.csv")
+    steps = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    assert (city.seconds == 60 * steps).all()
+    assert (city.metres == 1000 * steps).all()
+    assert [city.names[h] for h in city.hubs] == ["s2"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from shuttle_cases import small_city
 from cbdp.datasets import ann_arbor
 from cbdp.errors import InputError
 from cbdp.features import odmts
+from cbdp.transit import plugins
 from cbdp.transit.city import Line, make_city
 from cbdp.transit.modes import ModeRule
 
@@ -72,3 +73,12 @@ def test_zones_that_no_bus_joins_are_refused() -> None:
     city = make_city(["a", "b"], [0, 9], [0, 0], ["x", "y"], ["a", "b"])
     with pytest.raises(InputError, match="hub 'a' to 'b'"):
         ModeRule().choose(city)
+
+
+def test_two_hubs_at_one_place_are_each_their_own() -> None:
+    """Platforms that share coordinates keep their own buses: no rider boards at the other platform without a way there."""
+    city = make_city(list("abcd"), [0, 0, 8, 9], [0] * 4, list("wwee"), ["a", "b", "c"])
+    lines = [Line("1", (0, 2), 600, (900,)), Line("2", (1, 2), 600, (900,))]
+    modes = plugins.choose(city.with_lines(lines))
+    path = modes.path[0]
+    assert [modes.paths[path[o, 2]][0].board for o in (0, 1)] == [0, 1]

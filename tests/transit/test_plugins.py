@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from bad_dispatchers import Crashing
 
 from cbdp.errors import InputError
 from cbdp.transit import plugins
+from cbdp.transit.city import City
+from cbdp.transit.design import Demand
 from cbdp.transit.dispatching import CheapestInsertion
 from cbdp.transit.fleet_sizing import SearchSizer
 from cbdp.transit.interfaces import Command, PluginError, attempt
@@ -67,3 +70,28 @@ def test_our_search_by_its_name_is_for_the_limit_asked_for(limit: int) -> None:
         assert plugins.size(city, legs, sizer, limit=limit, period=900).fleet == wanted
     strict = plugins.size(city, legs, SearchSizer(30), limit=limit).fleet
     assert strict == SearchSizer(30).size(city, legs, Operations()).fleet != wanted
+
+
+class Designs:
+    """A designer whose answer is fixed."""
+
+    name, about = "fixed", "the same arcs whatever is travelled"
+
+    def __init__(self, *arcs: object) -> None:
+        self.arcs = arcs
+
+    def design(self, city: City, demand: Demand) -> list[object]:
+        return list(self.arcs)
+
+
+def test_arcs_of_a_designer_are_pairs_and_count_once() -> None:
+    """What is no pair of stops is an error of the plug-in; an arc that is named twice is costed and run once."""
+    city = example_city()
+    demand = Demand.of(np.array([0, 1]), np.array([7, 8]), len(city))
+    twice = plugins.design(city, demand, Designs((2, 6), (6, 2), (2, 6)))
+    once = plugins.design(city, demand, Designs((2, 6), (6, 2)))
+    assert twice.arcs == once.arcs == ((2, 6), (6, 2))
+    assert twice.cost == once.cost
+    for wrong in ((2, 6, 1), 2, ("west", 6), None):
+        with pytest.raises(PluginError, match="is no pair of stops"):
+            plugins.design(city, demand, Designs(wrong))
