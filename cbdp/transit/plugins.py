@@ -74,7 +74,8 @@ def design(
 def _arcs(answer: object, stop: Callable[[Any], int]) -> list[Arc]:
     """The arcs of an answer in their order, each once."""
     arcs: dict[Arc, None] = {}
-    for arc in answer if isinstance(answer, Iterable) else [answer]:
+    proposed: Iterable[Any] = answer if isinstance(answer, Iterable) else [answer]
+    for arc in proposed:
         try:
             a, b = arc
             arcs[stop(a), stop(b)] = None
