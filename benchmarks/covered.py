@@ -1,6 +1,6 @@
-"""How often 90 % intervals hold the true count, by the size of the count: people look at the busy ones first.
+"""How often 90 % intervals hold the true count, by the size of the true count.
 
-Claim: intervals hold the busiest counts as often as all, the sharp ones do not (docs/results/engine-benchmarks.md).
+Claim: intervals hold the truly busiest counts as often as all, the sharp ones do not (docs/results/engine-benchmarks.md).
 
 python -m benchmarks covered [--runs 10] [--data corridor night polycentric metro hub sprawl] [--epsilon 1] [--sharp]
 
