@@ -32,7 +32,7 @@ def _held(tables: list[cbdp.Measurement]) -> tuple[Problem, Problem]:
 
 
 def test_the_fewer_counts_a_table_has_the_more_it_is_held_to_what_was_measured() -> None:
-    """To the best linear unbiased combination of its own counts and the sums of finer ones, by generalised least squares."""
+    """To the inverse-variance combination of its own counts and the sums of finer ones, by least squares on these alone."""
     tables = _noisy(1)
     problem, made = _held(tables)
     held = {term.name: term for term in made.terms}
@@ -49,7 +49,7 @@ def test_the_fewer_counts_a_table_has_the_more_it_is_held_to_what_was_measured()
 
 
 def test_margins_of_few_elements_that_tables_add_up_to_get_a_term() -> None:
-    """At the best unbiased combination of the tables that refine them, by the same arithmetic; a table's own elements get none again."""
+    """At the inverse-variance combination of the tables that refine them, by the same arithmetic; a table's own elements get none again."""
     problem, made = _held(_noisy(1))
     names = {term.name for term in problem.terms}
     derived = [term for term in made.terms if term.name not in names]
@@ -71,7 +71,7 @@ def test_margins_of_few_elements_that_tables_add_up_to_get_a_term() -> None:
 
 
 def _more(elements: int) -> float:
-    """How many times its precision the best unbiased combination weighs: 20/n, and from three elements down its square over 5."""
+    """How many times its precision that combination weighs: 20/n, and from three elements down its square over 5."""
     return 20 / elements if elements > 3 else 80 / elements**2
 
 

@@ -130,7 +130,7 @@ def test_margins_know_the_tails_of_the_noise() -> None:
     assert power[2] == pytest.approx(1.0)
     assert 1.0 < power[1] < 2.0
     made = {law: margins(DAG, [replace(m, law=law)]) for law in ("geometric", LAW)}
-    asked = {law: [g.power.max() for g in found if g.asked] for law, found in made.items()}
+    asked = {law: [g.power.max() for g in found if g.measured_directly] for law, found in made.items()}
     assert min(asked[LAW]) > max(asked["geometric"])
 
 

@@ -1,4 +1,4 @@
-"""Over any margin, published sums are no worse than the best unbiased combination of what was measured of it."""
+"""Over any margin, published sums are no worse than the inverse-variance combination of the sums that refine it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _errors(
     bys: Sequence[tuple[str, ...]],
     seeds: Sequence[int],
 ) -> NDArray[np.float64]:
-    """Mean squared error, by margin and run: as published, and of the best unbiased combination."""
+    """Mean squared error, by margin and run: as published, and of the inverse-variance combination."""
     counts = cbdp.count(truth, features.universe)
     epsilon = sum(shares.values(), Fraction(0))
     errors = np.zeros((len(bys), len(seeds), 2))

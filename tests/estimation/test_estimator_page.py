@@ -67,7 +67,7 @@ def steps() -> Steps:
     )
     prior = leaf_prior(noisy, fitted.rate, table)
     independent = prior.expected(noisy)
-    without_table = [margin for margin in every if not margin.asked]
+    without_table = [margin for margin in every if not margin.measured_directly]
     benchmarked = benchmarking.benchmarked(without_table, noisy, table.variance, independent)
     return Steps(noisy, table.variance, total, fitted.rate.astype(float), prior, independent, benchmarked)
 
@@ -85,7 +85,7 @@ def test_every_row_of_the_table_is_what_the_functions_say(steps: Steps) -> None:
     assert_row("rates m", steps.rate)
     assert_row("posterior means", steps.independent.mean)
     assert_row("posterior variances V", steps.independent.variance)
-    assert_row("levers ℓ", steps.independent.lever)
+    assert_row("rate sensitivities ℓ", steps.independent.rate_sensitivity)
     assert_row("benchmarked to the total", steps.benchmarked.mean)
     assert_row("less shared errors", expected_leaves(DAG, MEASURED).values)
     assert_row("reconciled", estimate.counts(SINGLETON))
@@ -140,20 +140,23 @@ def test_posterior_moments_by_plain_sums(steps: Steps) -> None:
 
 
 def test_benchmarking_by_its_formula(steps: Steps) -> None:
-    """The sum of the leaves moves by its share of the miss; each leaf in proportion to its lever."""
+    """The sum of the leaves moves by its share of the miss; each leaf in proportion to its rate sensitivity."""
     time = MEASURED[1].variance
     assert time is not None
     direct_variance = 1 / (1 / (4 * steps.variance) + 1 / np.sum(time))
     direct = direct_variance * (33 / (4 * steps.variance) + 36 / np.sum(time))
-    lever = steps.independent.lever
+    rate_sensitivity = steps.independent.rate_sensitivity
     share = (
         TUNING.max_effect_variance
-        * lever.sum() ** 2
-        / (direct_variance + TUNING.max_effect_variance * lever.sum() ** 2)
+        * rate_sensitivity.sum() ** 2
+        / (direct_variance + TUNING.max_effect_variance * rate_sensitivity.sum() ** 2)
     )
     shift = share * (direct - steps.independent.mean.sum())
     np.testing.assert_allclose(
-        steps.benchmarked.mean - steps.independent.mean, shift * lever / lever.sum(), rtol=1e-3, atol=1e-9
+        steps.benchmarked.mean - steps.independent.mean,
+        shift * rate_sensitivity / rate_sensitivity.sum(),
+        rtol=1e-3,
+        atol=1e-9,
     )
     assert f"of variance {direct_variance:.2f}, the sum of means {steps.independent.mean.sum():.2f}" in PAGE
     assert f"L²/({direct_variance:.2f} + L²) = {share:.3f}, so the leaves move by {shift:.2f}" in PAGE

@@ -10,7 +10,7 @@ from cbdp.estimation.posterior import kernels, likelihood, rate_model
 from cbdp.estimation.posterior.margins import margins
 from cbdp.estimation.posterior.rate_model import fold_of_types
 from cbdp.estimation.posterior.settings import TUNING
-from cbdp.estimation.posterior.shared_errors import measured_sums, probe_moves, probed_tables
+from cbdp.estimation.posterior.shared_errors import measured_sums, perturbed_tables, table_perturbations
 from cbdp.features import SINGLETON
 
 RNG = np.random.default_rng(5)
@@ -142,12 +142,14 @@ def test_what_follows_moved_tables_is_what_they_would_lead_to() -> None:
     leaves = measured[-1]
     noisy, fold = leaves.values.astype(float), fold_of_types(UNIVERSE)
     table, sums = likelihood.count_likelihood(noisy, leaves.noise), measured_sums(DAG, measured)
-    moved = probed_tables(measured, sums)
+    moved = perturbed_tables(measured, sums)
     totals = rate_model.expected_total(measured), rate_model.expected_total(moved)
-    found = rate_model.fit_rates(noisy, fold, margins(DAG, measured, probe_moves(sums)), totals, table)
+    found = rate_model.fit_rates(
+        noisy, fold, margins(DAG, measured, table_perturbations(sums)), totals, table
+    )
     anew = rate_model.fit_rates(noisy, fold, margins(DAG, moved), (totals[1], totals[1]), table)
     change = np.log(anew.rate / found.rate)
     assert change.std() > 0.003
-    assert np.corrcoef(found.log_rate_change, change)[0, 1] > 0.8
-    assert found.log_rate_change @ change / (change @ change) == pytest.approx(1.0, abs=0.25)
-    assert SINGLETON not in probe_moves(sums)
+    assert np.corrcoef(found.log_rate_response, change)[0, 1] > 0.8
+    assert found.log_rate_response @ change / (change @ change) == pytest.approx(1.0, abs=0.25)
+    assert SINGLETON not in table_perturbations(sums)

@@ -62,7 +62,7 @@ def test_posterior_of_leaves_is_bayes_rule(
     made = likelihood.leaf_prior(noisy, np.full(len(noisy), rate), table, shape).expected(noisy)
     law, more = (
         mixed @ table.counts[:, table.zero :]
-        for mixed in table.mixtures(rate * np.array([1.0, likelihood.LEVER_RATIO]), shape)[:, 0]
+        for mixed in table.mixtures(rate * np.array([1.0, likelihood.RATE_PERTURBATION]), shape)[:, 0]
     )
     n = np.arange(len(law))
     for u, y in enumerate(noisy):
@@ -70,7 +70,9 @@ def test_posterior_of_leaves_is_bayes_rule(
         mean, up = joint @ n / joint.sum(), higher @ n / higher.sum()
         assert made.mean[u] == pytest.approx(mean, rel=1e-9)
         assert made.variance[u] == pytest.approx(joint @ n**2 / joint.sum() - mean**2, rel=1e-9)
-        assert made.lever[u] == pytest.approx((up - mean) / np.log(likelihood.LEVER_RATIO), rel=1e-6)
+        assert made.rate_sensitivity[u] == pytest.approx(
+            (up - mean) / np.log(likelihood.RATE_PERTURBATION), rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("step", [2, 7, 40])

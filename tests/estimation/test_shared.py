@@ -38,7 +38,7 @@ def test_effects_are_predicted_as_a_dense_computation_says() -> None:
         Measurement("time", [40, 30, 35, 20], variance=4.0),
     ]
     sums = shared_errors.measured_sums(DAG, tables)
-    own, lever, mean, off = (rng.uniform(0.5, 2, CELLS) for _ in range(4))
+    own, rate_sensitivity, mean, off = (rng.uniform(0.5, 2, CELLS) for _ in range(4))
     effects = [
         shared_errors.RandomEffects(s, rng.uniform(0.01, 0.1, len(s.measured)), np.ones(len(s.measured)))
         for s in sums
@@ -46,12 +46,12 @@ def test_effects_are_predicted_as_a_dense_computation_says() -> None:
     adds = np.vstack([np.eye(len(s.measured))[:, s.element] for s in sums])
     spread = np.diag(np.concatenate([e.effect_variance for e in effects]))
     noise = np.diag(np.concatenate([s.noise_variance for s in sums]))
-    shares = np.diag(lever) @ adds.T @ spread @ adds @ np.diag(lever)
+    shares = np.diag(rate_sensitivity) @ adds.T @ spread @ adds @ np.diag(rate_sensitivity)
     whole = adds @ (np.diag(own) + shares) @ adds.T + noise
-    missed = np.concatenate([s.measured for s in sums]) - adds @ (mean - lever * off)
-    wanted = adds.T @ spread @ adds @ np.diag(lever) @ adds.T @ np.linalg.solve(whole, missed)
+    missed = np.concatenate([s.measured for s in sums]) - adds @ (mean - rate_sensitivity * off)
+    wanted = adds.T @ spread @ adds @ np.diag(rate_sensitivity) @ adds.T @ np.linalg.solve(whole, missed)
     for start in (np.zeros(5), rng.normal(size=5)):
-        predicted, price = shared_errors._blup(effects, mean, own, lever, off, start)
+        predicted, price = shared_errors._blup(effects, mean, own, rate_sensitivity, off, start)
         np.testing.assert_allclose(predicted, wanted, rtol=1e-3)
         np.testing.assert_allclose(price, np.linalg.solve(whole, missed), rtol=1e-2, atol=1e-4)
 
@@ -61,10 +61,10 @@ def test_a_variance_is_passed_on_as_the_common_levers_say() -> None:
     time, total = shared_errors.measured_sums(
         DAG, [Measurement("time", [1, 1, 1, 1], variance=1.0), Measurement("total", [4], variance=1.0)]
     )
-    lever = np.arange(1.0, CELLS + 1)
+    rate_sensitivity = np.arange(1.0, CELLS + 1)
     effects = shared_errors.RandomEffects(time, np.array([0.1, 0.2, 0.3, 0.4]), np.ones(4))
-    wanted = (effects.effect_variance * time.of(lever) ** 2).sum()
-    assert shared_errors._induced_variance(effects, total, lever) == pytest.approx([wanted])
+    wanted = (effects.effect_variance * time.of(rate_sensitivity) ** 2).sum()
+    assert shared_errors._induced_variance(effects, total, rate_sensitivity) == pytest.approx([wanted])
 
 
 def test_what_is_moved_in_a_table_is_nothing_to_coarser_tables() -> None:
@@ -72,7 +72,7 @@ def test_what_is_moved_in_a_table_is_nothing_to_coarser_tables() -> None:
     sums = shared_errors.measured_sums(
         DAG, [Measurement("time", [1, 2, 3, 4], variance=1.0), Measurement("total", [10], variance=1.0)]
     )
-    moves = {s.name: s.probe for s in sums}
+    moves = {s.name: s.perturbation for s in sums}
     assert moves["time"].sum() == pytest.approx(0)
     assert abs(moves["total"][0]) == 1
 

@@ -25,9 +25,9 @@ from cbdp.estimation.posterior.rate_model import expected_total, fit_rates, fold
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.estimation.posterior.shared_errors import (
     measured_sums,
-    probe_moves,
-    probed_tables,
+    perturbed_tables,
     subtract_shared_errors,
+    table_perturbations,
 )
 from cbdp.estimation.posterior.sparse import posterior_thresholds, reconcile_sparse
 from cbdp.features import SINGLETON, FeatureDag
@@ -63,7 +63,7 @@ def sampled_leaves(
     *,
     prior: Floats | None = None,
 ) -> Ints:
-    """A posterior draw of every trip type's count, given all noisy answers: of the rates, and of counts about them.
+    """An approximate posterior draw of every trip type's count, given all noisy answers: of the rates, and of counts about them.
 
     Expected counts are smoother than true ones. These are about as rough, so that the same mechanism, run on them, errs about as much.
     """
@@ -90,13 +90,13 @@ def _posterior_leaves(
     assert leaves.noise is not None
     noisy = leaves.values
     table = count_likelihood(noisy, leaves.noise)
-    lattice_margins = margins(features, measurements, probe_moves(sums))
-    without_table = [m for m in lattice_margins if not m.asked]
+    lattice_margins = margins(features, measurements, table_perturbations(sums))
+    without_table = [m for m in lattice_margins if not m.measured_directly]
     fitted = fit_rates(
         noisy,
         fold_of_types(features.universe),
         rate_model_margins(lattice_margins),
-        (expected_total(measurements), expected_total(probed_tables(measurements, sums))),
+        (expected_total(measurements), expected_total(perturbed_tables(measurements, sums))),
         table,
         prior,
         lambda done: tell("expected counts", done),
@@ -108,8 +108,8 @@ def _posterior_leaves(
     posterior = benchmarked(without_table, noisy, table.variance, independent)
     if sums:
         cells = features.cell_of_leaf, features.cells.size
-        mean_change = posterior.lever * fitted.log_rate_change
-        posterior = subtract_shared_errors(sums, *cells, posterior, mean_change, refit=True)
+        mean_response = posterior.rate_sensitivity * fitted.log_rate_response
+        posterior = subtract_shared_errors(sums, *cells, posterior, mean_response, refit=True)
     return (drawn, independent.mean), posterior
 
 

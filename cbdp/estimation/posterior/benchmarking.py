@@ -1,12 +1,30 @@
-"""Benchmarking: sums of posterior means held to what was measured (steps 7 and 9 of docs/explanation/estimator.md).
+"""Benchmarking: sums of posterior means held to what was measured, in two places (steps 7 and 9 of docs/explanation/estimator.md).
 
-Margins of few elements hold what leaves add up to. How far sums of leaves are off is judged by how far they miss what was measured (shared_errors.py). Of a feature of many elements that is
-seen; of the total, or of a few periods, next to nothing is: one miss may be chance. And counts cannot be negative, so that noise of
-fine tables moves their sums up. So a feature is held to what was measured of it, the more the fewer its elements are: to its own noisy counts and the sums
-of finer ones, averaged by their precision, which no model and no clipping has touched. Leaves still decide where a feature's trips are.
+*Step 7* (`benchmarked`). Over margins that no table has, posterior means are moved by predicted random effects. Posterior means are products of a rate
+model. Where the model is wrong (a margin it leaves out, an interaction it has no factor for) the leaves of an element share an error, and their sum
+errs by far more than independent errors would. Tables betray such errors for their own elements (shared_errors.py). For every other
+margin of the lattice the noisy leaves do, added up: their sum has noise of known variance and no bias, whatever the model. With the sums of tables
+that refine the margin, combined by inverse variance, it is the direct estimate c_e of variance R_e. (Coarser and crossing tables are not used, so it is
+not the full generalised least-squares answer.) This is benchmarking as in small area estimation: model-based estimates are adjusted until they
+agree with reliable direct estimates of larger areas (Rao and Molina, *Small Area Estimation*, 2nd ed. 2015, section 6.4.6; Datta, Ghosh,
+Steorts and Maples 2011), here only as far as the direct estimates are reliable.
 
-The same goes for margins of few elements that were not measured but that tables add up to (modes, of a table by mode and period; the total). Each
-gets a term of its own, at the best unbiased combination of what was measured of it.
+The model of one margin: the leaves of element e have a common random effect b_e on the logarithm of their rates, of mean 0 and variance τ², so that their
+sum M_e moves by L_e·b_e, L_e being the sum of their rate sensitivities (d mean / d log rate). Were the posterior means right and c_e the leaves' own sum, c_e − M_e
+would have the variance R_e − V_e, V_e being the sum of the leaves' posterior variances: means are orthogonal to their own errors. With tables in c_e that
+is an approximation, and so it has a floor. With effects the variance is R_e − V_e + τ²L_e². So τ² is judged by how far sums miss, in groups of
+elements of about the same precision, and the effect's prediction, the best linear unbiased one if τ² were known (Henderson 1975), is
+
+    b̂_e = τ²L_e / (R_e − V_e + τ²L_e²) · (c_e − M_e).
+
+Margins are taken from fine to coarse: a sum over many leaves is settled last, so that nothing that is done for a finer margin undoes it.
+
+*Step 9* (`Benchmarks`). In the program, margins of few elements weigh more. How far sums of leaves err is judged by how far they miss what was measured. Of a
+feature of many elements that is seen; of the total, or of a few periods, next to nothing is: one miss may be chance. And counts cannot be
+negative, so that noise of fine tables moves their sums up. So a feature is held to what was measured of it, the more the fewer its elements
+are: to its own noisy counts and to the inverse-variance combination of the sums that refine it, which no model and no clipping has touched. Leaves still decide
+where a feature's trips are. The same goes for margins of few elements that were not measured but that tables add up to (modes, of a table by mode and
+period; the total): each gets a term of its own.
 """
 
 from __future__ import annotations
@@ -30,10 +48,161 @@ from cbdp.features import SINGLETON, TOTAL, Feature, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp_solvers.problem import Problem, Term, bincount
 
+# Step 7: margins that no table has
+
+
+SHARE_GRID = np.array(TUNING.effect_shares)
+UNIFORM_SHRINKAGE_PRIOR = np.gradient(SHARE_GRID) / np.gradient(SHARE_GRID).sum()  # Daniels (1999)
+
+# One record for each element of a margin: sums over its leaves.
+ELEMENT_SUMS = np.dtype(
+    [(name, np.float64) for name in ("leaves", "noisy", "mean", "variance", "rate_sensitivity")], align=True
+)
+
+
+def benchmarked(
+    margins: Sequence[Margin], noisy: NDArray[Any], noise_variance: float, leaves: LeafPosterior
+) -> LeafPosterior:
+    """The leaves, moved by the predicted effects of each of these margins, which are given coarse ones first."""
+    for margin in reversed(margins):
+        leaves = _benchmarked_by(margin, noisy, noise_variance, leaves)
+    return leaves
+
+
+def _benchmarked_by(
+    margin: Margin, noisy: NDArray[Any], noise_variance: float, leaves: LeafPosterior
+) -> LeafPosterior:
+    element = margin.of_leaves()
+    sums = np.zeros(margin.size, dtype=ELEMENT_SUMS)
+    _add_to_elements(sums, element, noisy, leaves.mean, leaves.variance, leaves.rate_sensitivity)
+    rate_sensitivity = sums["rate_sensitivity"].copy()
+    # The direct estimate: noisy leaves and finer tables, each added up, combined by inverse variance.
+    leaf_precision = 1.0 / (sums["leaves"] * noise_variance)
+    precision = leaf_precision + margin.precision
+    direct = (sums["noisy"] * leaf_precision + margin.measured * margin.precision) / precision
+    residual_variance = np.maximum(1.0 / precision - sums["variance"], TUNING.min_residual_share / precision)
+    missed = direct - sums["mean"]
+    explained = _effect_variances(missed, residual_variance, rate_sensitivity) * rate_sensitivity**2
+    share = explained / (residual_variance + explained)
+    if margin.size <= TUNING.unbiased_elements:
+        largest = TUNING.max_effect_variance * rate_sensitivity**2
+        share = largest / (1.0 / precision + largest)
+    shift = share * missed  # of each element's sum
+    if not shift.any():
+        return leaves
+    offset = _offsets(element, leaves, shift, rate_sensitivity)
+    moved = [np.empty(len(noisy)) for _ in range(3)]
+    unmoved = element, leaves.mean, leaves.variance, leaves.rate_sensitivity, offset, TUNING.min_variance
+    map_parts(lambda begin, end: _move(*moved, *unmoved, begin, end), len(noisy))
+    return replace(leaves, mean=moved[0], variance=moved[1], rate_sensitivity=moved[2])
+
+
+def _effect_variances(missed: Floats, residual_variance: Floats, rate_sensitivity: Floats) -> Floats:
+    """τ² of each element: the one at which the middle element of its group has the posterior mean of the share.
+
+    Groups are of elements whose sums tell about as much of an effect.
+    """
+    information = np.maximum(rate_sensitivity, TUNING.min_variance) ** 2 / residual_variance
+    groups = int(np.clip(len(missed) // TUNING.min_judged_elements, 1, TUNING.max_benchmark_groups))
+    group = np.empty(len(missed), dtype=np.int64)
+    group[np.argsort(information, kind="stable")] = np.arange(len(missed)) * groups // len(missed)
+    effect_variance = np.empty(groups)
+    for g in range(groups):
+        here = np.flatnonzero(group == g)
+        middle = float(np.median(information[here]))
+        step = -(-len(here) // TUNING.max_judged_elements)
+        judged = here[::step]
+        candidates = SHARE_GRID / (1.0 - SHARE_GRID) / middle
+        total_variance = residual_variance[judged, None] * (1.0 + candidates * information[judged, None])
+        log_likelihood = -0.5 * np.sum(
+            np.log(total_variance) + missed[judged, None] ** 2 / total_variance, axis=0
+        )
+        log_posterior = np.log(_prior(len(here))) + len(here) / len(judged) * log_likelihood
+        log_posterior[candidates > TUNING.max_effect_variance] = -np.inf
+        posterior = np.exp(log_posterior - log_posterior.max())
+        share = float(posterior @ SHARE_GRID / posterior.sum())
+        effect_variance[g] = min(share / (1.0 - share) / middle, TUNING.max_effect_variance)
+    return effect_variance[group]
+
+
+def _prior(elements: int) -> Floats:
+    """Of the shares: a point mass at none, and the uniform shrinkage prior."""
+    no_effect = elements**2 / (elements**2 + TUNING.even_odds_elements**2)
+    prior = (1.0 - no_effect) * UNIFORM_SHRINKAGE_PRIOR
+    prior[0] += no_effect
+    return np.asarray(prior)
+
+
+def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, rate_sensitivity: Floats) -> Floats:
+    """By element, the offset of log rates at which its sum has moved by its shift (Newton's method)."""
+    offset = np.clip(
+        shift / np.maximum(rate_sensitivity, TUNING.min_variance), -TUNING.max_offset, TUNING.max_offset
+    )
+
+    def moved_by(offset: Floats) -> Floats:
+        parts = map_parts(
+            lambda begin, end: _shifted_sums(
+                element, leaves.mean, leaves.rate_sensitivity, offset, TUNING.min_variance, begin, end
+            ),
+            len(element),
+        )
+        return np.asarray(np.sum(parts, axis=0))
+
+    for _ in range(TUNING.newton_steps):
+        moved, slope = moved_by(offset)
+        step = (shift - moved) / np.maximum(slope, TUNING.min_variance)
+        offset = np.clip(offset + step, -TUNING.max_offset, TUNING.max_offset)
+        if np.abs(shift - moved).max() < 1e-3 * np.abs(shift).max():
+            break
+    return offset
+
+
+@compiled_ahead("ELEMENT_SUMS[::1], i4[::1], i8[::1], f8[::1], f8[::1], f8[::1]", ELEMENT_SUMS=ELEMENT_SUMS)
+@kernel
+def _add_to_elements(sums, element, noisy, mean, variance, rate_sensitivity):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Fill in `ELEMENT_SUMS`, which begin with zeros."""
+    for u in range(len(element)):
+        e = element[u]
+        sums[e].leaves += 1.0
+        sums[e].noisy += noisy[u]
+        sums[e].mean += mean[u]
+        sums[e].variance += variance[u]
+        sums[e].rate_sensitivity += rate_sensitivity[u]
+
+
+@compiled_ahead("i4[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
+@kernel
+def _shifted_sums(element, mean, rate_sensitivity, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """By element, by how much the sum of some leaves moves with the offset, and its slope."""
+    sums = np.zeros((2, len(offset)))
+    for u in range(begin, end):
+        e = element[u]
+        first = max(mean[u], least)
+        times, slope = clipped_multiplier(rate_sensitivity[u] / first * offset[e])
+        sums[0, e] += first * (times - 1.0)
+        sums[1, e] += rate_sensitivity[u] * slope
+    return sums
+
+
+@compiled_ahead("f8[::1], f8[::1], f8[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
+@kernel
+def _move(means, variances, sensitivities, element, mean, variance, sensitivity, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Each leaf's mean, variance and rate sensitivity with its element's offset."""
+    for u in range(begin, end):
+        first = max(mean[u], least)
+        times, slope = clipped_multiplier(sensitivity[u] / first * offset[element[u]])
+        means[u] = first * times
+        variances[u] = max(variance[u] * slope, least)
+        # in proportion to the mean, as that of a Poisson count
+        sensitivities[u] = min(sensitivity[u] * times, means[u])
+
+
+# Step 9: the program's terms for margins of few elements
+
 
 @dataclass(frozen=True, eq=False)
 class Benchmarks:
-    """What was measured of every feature: its own counts, and those of features that refine it."""
+    """The program's terms for margins of few elements: their direct estimates, by what was measured of the features that refine them."""
 
     features: FeatureDag
     measured: Mapping[str, Measurement]
@@ -54,7 +223,7 @@ class Benchmarks:
         if not ((term.weight > 0) & (term.weight < 1 / TUNING.min_variance)).all():
             return term  # exact or next to it, or not all measured
         more = _benchmark_weight(len(term.target))
-        target, _ = self._unbiased(term.element_of_cell, len(term.target))
+        target, _ = self._direct_estimate(term.element_of_cell, len(term.target))
         return replace(
             term, weight=term.weight * (1 + more), target=(term.target + more * target) / (1 + more)
         )
@@ -71,7 +240,7 @@ class Benchmarks:
             if partition.size > TUNING.benchmarked_elements:
                 continue
             element = partition.element_of(types).astype(np.int64)
-            target, precision = self._unbiased(element, partition.size)
+            target, precision = self._direct_estimate(element, partition.size)
             if (precision > 0).all() and (precision < 1 / TUNING.min_variance).all():
                 yield Term(
                     f"margin by {' × '.join(by)}",
@@ -88,8 +257,11 @@ class Benchmarks:
             for name in by
         )
 
-    def _unbiased(self, element_of_cell: NDArray[np.integer], size: int) -> tuple[Floats, Floats]:
-        """The best unbiased combination of all measurements that refine a margin, and its precision."""
+    def _direct_estimate(self, element_of_cell: NDArray[np.integer], size: int) -> tuple[Floats, Floats]:
+        """The inverse-variance combination of all sums that refine a margin, and its precision; of the total, its posterior mean.
+
+        The total has Jeffreys' prior of a Poisson mean, as in step 2, so it is not the unbiased one where noise is large beside it.
+        """
         if size == 1:
             whole = [m for m in self.measured.values() if m.variance is not None and m.elements is None]
             return np.array([expected_total(whole, 0.0)]), np.array(
@@ -116,187 +288,10 @@ class Benchmarks:
 
 
 def _benchmark_weight(elements: int) -> float:
-    """By how many times its precision the best unbiased combination enters the program, for a margin of so many elements.
+    """By how many times its precision the direct estimate enters the program, for a margin of so many elements.
 
-    Of one to three sums even more: no estimate of so few is better everywhere than the unbiased one (James and Stein 1961), and what
-    counts that cannot be negative do to noisy tables is a bias of the total first of all.
+    The square is for the fewest: of one or two sums no estimate is better everywhere than the unbiased one (Stein 1956), of three or
+    four little can be gained, and what counts that cannot be negative do to noisy tables is a bias of the total first of all.
     """
     weight = TUNING.benchmarked_elements / elements
     return max(weight, weight**2 / TUNING.benchmarked_few)
-
-
-# Benchmarking: sums of posterior means over margins that no table has, held to what was measured of them.
-#
-# Posterior means are products of a rate model. Where the model is wrong (a margin it leaves out, an interaction it has no factor
-# for) all leaves of an element are off together, and their sum is off by far more than independent errors would be. Tables betray such
-# errors for their own elements (shared_errors.py). For every other margin of the lattice the noisy leaves do, added up: their sum c_e has
-# noise of the known variance R_e and no bias, whatever the model. This is benchmarking as in small area estimation: model-based
-# estimates are adjusted until they agree with reliable direct estimates of larger areas (Rao and Molina, *Small Area Estimation*, 2nd
-# ed. 2015, section 6.4.6; Datta, Ghosh, Steorts and Maples 2011), here only as far as the direct estimates are reliable.
-#
-# The model of one margin: the leaves of element e have a common random effect b_e on the logarithm of their rates, of mean 0 and variance
-# τ², so that their sum moves by L_e·b_e, L_e being the sum of their levers (d mean / d log rate). Were the posterior means right, they
-# would be orthogonal to their own errors, and c_e − M_e would have the variance R_e − V_e, V_e being the sum of the leaves' posterior
-# variances. With effects it has R_e − V_e + τ²L_e². So τ² is judged by how far sums miss, in groups of elements of about the same
-# precision, and the effect's best linear unbiased prediction (Henderson 1975) is
-#
-#     b̂_e = τ²L_e / (R_e − V_e + τ²L_e²) · (c_e − M_e).
-#
-# A linear shrinkage with a variance component that the data speak for does not add error where the model is right (James and Stein
-# 1961, Efron and Morris 1973). Margins are taken from fine to coarse: a sum over many leaves is settled last, so that nothing that is done
-# for a finer margin undoes it.
-
-
-# The share of a sum's miss that is an effect, τ²L²/(R − V + τ²L²), in the middle element of a group: the grid on which the posterior of
-# τ² is worked out. Close together near 0, where groups of many elements tell shares apart.
-SHARE_GRID = np.concatenate([[0.0], np.geomspace(1e-4, 0.02, 24), np.linspace(0.03, 0.99, 65)])
-UNIFORM_SHRINKAGE_PRIOR = np.gradient(SHARE_GRID) / np.gradient(SHARE_GRID).sum()  # Daniels (1999)
-# Elements at which "no effect at all" and "an effect of any share" are equally likely beforehand. A margin of one or two elements (the
-# total) tells nothing of a variance, and what was measured of it is precise, so it is drawn there; with many elements, effects that
-# exist show themselves, and those that do not are better taken for none. In between, of four zones say, chance hides a bias as large as the noise.
-EVEN_ODDS_SIZE = 5.0
-# Of one or two means no estimator has a smaller risk than the unbiased one everywhere (James and Stein 1961): margins of no more
-# elements are held to it, as far as effects of the largest size explain a miss.
-UNBIASED_SIZE = 2
-MIN_GROUP_SIZE = 40  # elements that are judged together: fewer tell a variance too badly
-MAX_GROUPS = 16
-MAX_JUDGED_ELEMENTS = 2**13  # of a group: more tell the same
-NEWTON_STEPS = 4  # until the sum of leaves that cannot fall below 0 has moved as far as predicted
-MIN_RESIDUAL_SHARE = 0.05  # of R that is left of R − V: posterior variances are estimates themselves
-
-
-def benchmarked(
-    margins: Sequence[Margin], noisy: NDArray[Any], noise_variance: float, leaves: LeafPosterior
-) -> LeafPosterior:
-    """The leaves, moved by the predicted effects of each of these margins, which are given coarse ones first."""
-    for margin in reversed(margins):
-        leaves = _benchmarked_by(margin, noisy, noise_variance, leaves)
-    return leaves
-
-
-def _benchmarked_by(
-    margin: Margin, noisy: NDArray[Any], noise_variance: float, leaves: LeafPosterior
-) -> LeafPosterior:
-    element = margin.of_leaves()
-    size, noisy_sum, mean, variance, lever = _sums(
-        element, noisy, leaves.mean, leaves.variance, leaves.lever, margin.size
-    )
-    # The best unbiased estimate: noisy leaves and finer tables, each added up, combined by inverse variance.
-    leaf_precision = 1.0 / (size * noise_variance)
-    precision = leaf_precision + margin.precision
-    direct = (noisy_sum * leaf_precision + margin.measured * margin.precision) / precision
-    residual_variance = np.maximum(1.0 / precision - variance, MIN_RESIDUAL_SHARE / precision)
-    missed = direct - mean
-    explained = _effect_variances(missed, residual_variance, lever) * lever**2
-    share = explained / (residual_variance + explained)
-    if margin.size <= UNBIASED_SIZE:
-        largest = TUNING.max_effect_variance * lever**2
-        share = largest / (1.0 / precision + largest)
-    shift = share * missed  # of each element's sum
-    if not shift.any():
-        return leaves
-    offset = _offsets(element, leaves, shift, lever)
-    moved = [np.empty(len(noisy)) for _ in range(3)]
-    unmoved = element, leaves.mean, leaves.variance, leaves.lever, offset, TUNING.min_variance
-    map_parts(lambda begin, end: _move(*moved, *unmoved, begin, end), len(noisy))
-    return replace(leaves, mean=moved[0], variance=moved[1], lever=moved[2])
-
-
-def _effect_variances(missed: Floats, residual_variance: Floats, lever: Floats) -> Floats:
-    """τ² of each element: the one at which the middle element of its group has the posterior mean of the share.
-
-    Groups are of elements whose sums tell about as much of an effect.
-    """
-    information = np.maximum(lever, TUNING.min_variance) ** 2 / residual_variance
-    groups = int(np.clip(len(missed) // MIN_GROUP_SIZE, 1, MAX_GROUPS))
-    group = np.empty(len(missed), dtype=np.int64)
-    group[np.argsort(information, kind="stable")] = np.arange(len(missed)) * groups // len(missed)
-    effect_variance = np.empty(groups)
-    for g in range(groups):
-        here = np.flatnonzero(group == g)
-        middle = float(np.median(information[here]))
-        step = -(-len(here) // MAX_JUDGED_ELEMENTS)
-        judged = here[::step]
-        candidates = SHARE_GRID / (1.0 - SHARE_GRID) / middle
-        total_variance = residual_variance[judged, None] * (1.0 + candidates * information[judged, None])
-        log_likelihood = -0.5 * np.sum(
-            np.log(total_variance) + missed[judged, None] ** 2 / total_variance, axis=0
-        )
-        log_posterior = np.log(_prior(len(here))) + len(here) / len(judged) * log_likelihood
-        log_posterior[candidates > TUNING.max_effect_variance] = -np.inf
-        posterior = np.exp(log_posterior - log_posterior.max())
-        share = float(posterior @ SHARE_GRID / posterior.sum())
-        effect_variance[g] = min(share / (1.0 - share) / middle, TUNING.max_effect_variance)
-    return effect_variance[group]
-
-
-def _prior(elements: int) -> Floats:
-    """Of the shares: a point mass at none, and the uniform shrinkage prior."""
-    no_effect = elements**2 / (elements**2 + EVEN_ODDS_SIZE**2)
-    prior = (1.0 - no_effect) * UNIFORM_SHRINKAGE_PRIOR
-    prior[0] += no_effect
-    return np.asarray(prior)
-
-
-def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, lever: Floats) -> Floats:
-    """By element, the offset of log rates at which its sum has moved by its shift (Newton's method)."""
-    offset = np.clip(shift / np.maximum(lever, TUNING.min_variance), -TUNING.max_offset, TUNING.max_offset)
-
-    def moved_by(offset: Floats) -> Floats:
-        parts = map_parts(
-            lambda begin, end: _moved_sums(
-                element, leaves.mean, leaves.lever, offset, TUNING.min_variance, begin, end
-            ),
-            len(element),
-        )
-        return np.asarray(np.sum(parts, axis=0))
-
-    for _ in range(NEWTON_STEPS):
-        moved, slope = moved_by(offset)
-        step = (shift - moved) / np.maximum(slope, TUNING.min_variance)
-        offset = np.clip(offset + step, -TUNING.max_offset, TUNING.max_offset)
-        if np.abs(shift - moved).max() < 1e-3 * np.abs(shift).max():
-            break
-    return offset
-
-
-@compiled_ahead("i4[::1], i8[::1], f8[::1], f8[::1], f8[::1], i8")
-@kernel
-def _sums(element, noisy, mean, variance, lever, elements):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By element: the number of leaves, and the sums of noisy counts, means, variances and levers."""
-    sums = np.zeros((elements, 5))
-    for u in range(len(element)):
-        row = sums[element[u]]
-        row[0] += 1.0
-        row[1] += noisy[u]
-        row[2] += mean[u]
-        row[3] += variance[u]
-        row[4] += lever[u]
-    return sums.T.copy()
-
-
-@compiled_ahead("i4[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
-@kernel
-def _moved_sums(element, mean, lever, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By element, by how much the sum of some leaves moves with the offset, and its slope."""
-    sums = np.zeros((2, len(offset)))
-    for u in range(begin, end):
-        e = element[u]
-        first = max(mean[u], least)
-        times, slope = clipped_multiplier(lever[u] / first * offset[e])
-        sums[0, e] += first * (times - 1.0)
-        sums[1, e] += lever[u] * slope
-    return sums
-
-
-@compiled_ahead("f8[::1], f8[::1], f8[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
-@kernel
-def _move(mean_out, variance_out, lever_out, element, mean, variance, lever, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Each leaf's mean, variance and lever with its element's offset."""
-    for u in range(begin, end):
-        first = max(mean[u], least)
-        times, slope = clipped_multiplier(lever[u] / first * offset[element[u]])
-        mean_out[u] = first * times
-        variance_out[u] = max(variance[u] * slope, least)
-        # in proportion to the mean, as that of a Poisson count
-        lever_out[u] = min(lever[u] * times, mean_out[u])

@@ -16,8 +16,8 @@ import numpy as np
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimation.posterior.likelihood import (
-    LEVER_RATIO,
     MIN_PROBABILITY,
+    RATE_PERTURBATION,
     CountLikelihood,
     count_likelihood,
     observed_columns,
@@ -77,7 +77,7 @@ class GroupPosterior:
     group: Ints  # of each
     mean: Floats
     variance: Floats
-    lever: Floats  # the slope of the mean in the logarithm of the rate
+    rate_sensitivity: Floats  # the slope of the mean in the logarithm of the rate
     rest: Floats
     rest_variance: Floats
 
@@ -127,7 +127,7 @@ def censored_counts(features: FeatureDag, leaves: Measurement, groups: TypeGroup
             "the noisy counts of 'singleton' need elements, a floor and a scale: see Measurement"
         )
     noisy = leaves.values.astype(float)
-    reach = float(law.extreme(features.universe.size, TUNING.giant_scales))
+    reach = float(law.extreme(features.universe.size, TUNING.outlier_scales))
     table = count_likelihood(noisy if len(noisy) else np.zeros(1), law)
     # of 10¹² types, one in a million has trips: means go down to far below one trip
     table = table.with_means(
@@ -210,8 +210,8 @@ class StratifiedGroups:
         members = np.split(
             np.argsort(of_leaf, kind="stable"), np.cumsum(np.bincount(of_leaf, minlength=len(strata)))[:-1]
         )
-        mean, variance, lever = np.empty((3, len(k.noisy)))
-        more = k.table.mixtures(LEVER_RATIO * self.rate, CENSORED_SHAPES)
+        mean, variance, rate_sensitivity = np.empty((3, len(k.noisy)))
+        more = k.table.mixtures(RATE_PERTURBATION * self.rate, CENSORED_SHAPES)
         rest, rest_variance = np.empty(len(k.sizes)), np.empty(len(k.sizes))
         moments = k.table.moments
         for s in strata:
@@ -220,8 +220,8 @@ class StratifiedGroups:
             likely, up = (np.maximum(law @ k.table.likelihood, MIN_PROBABILITY) for law in (prior, higher))
             m1, m2 = prior @ moments[0] / likely, prior @ moments[1] / likely
             mean[members[s]], variance[members[s]] = m1[at], (m2 - m1**2)[at]
-            slope = (higher @ moments[0] / up - m1) / math.log(LEVER_RATIO)
-            lever[members[s]] = np.maximum(slope, 0.0)[at]
+            slope = (higher @ moments[0] / up - m1) / math.log(RATE_PERTURBATION)
+            rate_sensitivity[members[s]] = np.maximum(slope, 0.0)[at]
             here = np.flatnonzero(self.stratum == s)
             height = k.height[here]
             below = np.maximum(prior @ k.below, MIN_PROBABILITY)
@@ -238,7 +238,7 @@ class StratifiedGroups:
             k.group,
             mean,
             np.maximum(variance, TUNING.min_variance),
-            lever,
+            rate_sensitivity,
             rest,
             np.maximum(rest_variance + TUNING.rate_relative_error**2 * rest * whole, TUNING.min_variance),
         )

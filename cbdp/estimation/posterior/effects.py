@@ -37,11 +37,17 @@ def split_by_effects(
     values = [
         v for name in features.universe.dimensions if (v := _stop_effects(features, counts, name)) is not None
     ]
-    groups, without, cell_log = counts.groups, np.zeros(len(counts.index)), np.log(expected / counts.sizes)
+    groups, leave_one_out_log_ratio, cell_log = (
+        counts.groups,
+        np.zeros(len(counts.index)),
+        np.log(expected / counts.sizes),
+    )
     for _ in range(TUNING.stop_effect_iterations):
         likely = _censored_log_likelihoods(counts, shape)
         for v in values:
-            log = cell_log[counts.group] + sum((o.relative()[o.combination] for o in values), without)
+            log = cell_log[counts.group] + sum(
+                (o.relative()[o.combination] for o in values), leave_one_out_log_ratio
+            )
             v.judge(counts, cell_log, log, likely)
         effects: dict[tuple[str, ...], Floats] = {(v.name,): v.log for v in values if np.ptp(v.log) > 0}
         if effects:
@@ -54,8 +60,8 @@ def split_by_effects(
         if pairs is not None:
             return _groups_by_effect(
                 features.universe, counts.groups, {pairs.names: pairs.log}
-            ), pairs.without
-    return groups, without
+            ), pairs.leave_one_out_log_ratio
+    return groups, leave_one_out_log_ratio
 
 
 @dataclass(eq=False)
@@ -97,7 +103,7 @@ class _StopEffects:
             *(TUNING.min_log_rate, TUNING.log_rate_step, rate_model.CELLS_BELOW_ONE, last),
         )
         log_bayes_factors = _log_bayes_factors(sums)
-        weights = rate_model.accepted_spreads(log_bayes_factors, asked=False)
+        weights = rate_model.accepted_spreads(log_bayes_factors, measured_directly=False)
         if weights is None:
             return
         prior = weights[1:] @ grid.priors
@@ -176,7 +182,7 @@ class PairEffects:
 
     names: tuple[str, str]
     log: Floats  # values × values, those of the two values included
-    without: Floats  # of each type above its floor: by how much its pair's is larger if the type itself says nothing
+    leave_one_out_log_ratio: Floats  # of each type above its floor: by how much its pair's is larger if the type itself says nothing
 
 
 def pair_effects(
@@ -190,13 +196,13 @@ def pair_effects(
     if data is None:
         return None
     log_bayes_factors = sum(_log_bayes_factors(sums) for _, sums in _sums_by_block(data))
-    weights = rate_model.accepted_spreads(np.asarray(log_bayes_factors), asked=False)
+    weights = rate_model.accepted_spreads(np.asarray(log_bayes_factors), measured_directly=False)
     if weights is None:
         return None
     grid = rate_model.ROUGH_GRID
     prior = weights[1:] @ grid.priors
     prior[grid.one] += weights[0]
-    log_factor, without = np.empty(len(data.log)), np.zeros(len(data.element))
+    log_factor, leave_one_out_log_ratio = np.empty(len(data.log)), np.zeros(len(data.element))
     for here, sums in _sums_by_block(data):
         log_factor[here] = np.log(_posterior_mean_factors(sums, prior))
         types = data.types_of(here)
@@ -205,15 +211,15 @@ def pair_effects(
         ):
             alone = data.log_likelihoods(np.arange(len(at)), len(at), at)
             element = data.element[at]
-            without[at] = (
+            leave_one_out_log_ratio[at] = (
                 np.log(_posterior_mean_factors(sums[element - here.start] - alone, prior))
                 - log_factor[element]
             )
     table = np.add.outer(*log.values())
     table[data.codes] = data.log + log_factor
     first, second = log
-    back = np.empty(len(without))
-    back[data.order] = without
+    back = np.empty(len(leave_one_out_log_ratio))
+    back[data.order] = leave_one_out_log_ratio
     return PairEffects((first, second), table, back)
 
 

@@ -101,12 +101,12 @@ def log_bayes_factors(sums, every, begin, spline, factor, one, priors, evidence,
     gained = np.zeros(spreads)
     for j in range(begin, len(sums), every):
         _factor_likelihood(fit, bits, sums[j], spline, factor, evidence[j], depth)
-        without = math.log(fit[one] + MIN_RELATIVE_LIKELIHOOD)
+        log_at_one = math.log(fit[one] + MIN_RELATIVE_LIKELIHOOD)
         for s in range(spreads):
             total = _F(0.0)
             for f in range(wide):
                 total += fit[f] * priors[s, f]
-            gained[s] += math.log(total + MIN_RELATIVE_LIKELIHOOD) - without
+            gained[s] += math.log(total + MIN_RELATIVE_LIKELIHOOD) - log_at_one
     return gained
 
 
@@ -190,20 +190,20 @@ def _shift_grid(fit, steps):
 def _subtract_measured(fit, bits, factor, evidence):
     """Take off what a measured sum has against each factor: (|measured − factor·rate| / width·deviation)^power + log deviation."""
     measured, precision, width, rate = evidence.measured, evidence.precision, evidence.width, evidence.rate
-    off, variance = np.empty(len(fit), dtype=np.float32), np.empty(len(fit), dtype=np.float32)
+    deviation, variance = np.empty(len(fit), dtype=np.float32), np.empty(len(fit), dtype=np.float32)
     for f in range(len(fit)):  # in units of the noise, so that variances are at least 1
         variance[f] = 1.0 + precision * (factor[f] * rate + factor[f] * factor[f] * evidence.overdispersion)
         away = (measured - factor[f] * rate) / width
-        off[f] = precision * away * away + MIN_RELATIVE_LIKELIHOOD
-    log_in_place(off)
+        deviation[f] = precision * away * away + MIN_RELATIVE_LIKELIHOOD
+    log_in_place(deviation)
     log_in_place(variance)
     half, power = _F(0.5), _F(evidence.power)
     for f in range(len(fit)):
         fit[f] -= half * variance[f]
-        off[f] = half * power * (off[f] - variance[f])
-    exp_in_place(off, bits)
+        deviation[f] = half * power * (deviation[f] - variance[f])
+    exp_in_place(deviation, bits)
     for f in range(len(fit)):
-        fit[f] -= off[f]
+        fit[f] -= deviation[f]
 
 
 @fast_kernel
@@ -392,22 +392,24 @@ def _rate_sums(element, rate, size):
     return parts
 
 
-def moved_rate_sums(element: NDArray[np.int32], rate: Singles, off: Singles, size: int) -> Floats:
-    """Elements × 2: the sums of rates and of their squares, if the rates' logarithms are off by so much."""
-    sums: Floats = _moved_rate_sums(element, rate, off, size)
+def perturbed_rate_sums(
+    element: NDArray[np.int32], rate: Singles, log_response: Singles, size: int
+) -> Floats:
+    """Elements × 2: the sums of rates and of their squares, if these responses are added to the rates' logarithms."""
+    sums: Floats = _perturbed_rate_sums(element, rate, log_response, size)
     return _add_turns(sums)
 
 
 @compiled_ahead("i4[::1], f4[::1], f4[::1], i8")
 @fast_kernel
-def _moved_rate_sums(element, rate, off, size):
+def _perturbed_rate_sums(element, rate, log_response, size):
     turns = _accumulators(size, len(rate))
     parts = np.zeros((size, turns + 1, 2))
     times, bits = np.empty(LEAVES_PER_BLOCK, dtype=np.float32), np.empty(LEAVES_PER_BLOCK, dtype=np.int32)
     for begin in range(0, len(rate), LEAVES_PER_BLOCK):
         many = min(LEAVES_PER_BLOCK, len(rate) - begin)
         for i in range(many):
-            times[i] = off[begin + i]
+            times[i] = log_response[begin + i]
         exp_in_place(times[:many], bits[:many])
         for i in range(many):
             m = np.float64(rate[begin + i]) * np.float64(times[i])
@@ -427,10 +429,10 @@ def multiply_rates(element, factor, rate):
 
 @compiled_ahead("i4[::1], f4[::1], f4[::1]")
 @kernel
-def add_by_element(element, plus, off):
+def add_by_element(element, plus, log_response):
     """Numbers of the leaves, plus those of their elements."""
-    for u in range(len(off)):
-        off[u] += plus[element[u]]
+    for u in range(len(log_response)):
+        log_response[u] += plus[element[u]]
 
 
 @compiled_ahead("f4[:,::1], i1[::1]")
@@ -510,11 +512,11 @@ def sums_outside_fold(element, noisy, fold, left_out, size):
 
 @compiled_ahead("i4[::1], f4[::1], f4[::1], i1[::1], i8, i8")
 @fast_kernel
-def moved_sums_outside_fold(element, rate, off, fold, left_out, size):
-    """By element, the sums of rates outside of a fold and in it, if the rates' logarithms are off by so much."""
+def perturbed_sums_outside_fold(element, rate, log_response, fold, left_out, size):
+    """By element, the sums of rates outside of a fold and in it, if these responses are added to the rates' logarithms."""
     outside, inside = np.zeros(size), np.zeros(size)
     for u in range(len(rate)):
-        m = np.float64(rate[u]) * math.exp(np.float64(off[u]))
+        m = np.float64(rate[u]) * math.exp(np.float64(log_response[u]))
         if fold[u] != left_out:
             outside[element[u]] += m
         else:

@@ -5,7 +5,7 @@ A count is Poisson about a mean λ, and λ is 0 with some probability and log-no
 counts about them are wide. With noise far wider than a trip, counts are taken in steps of a fraction of its scale.
 
 Within strata of leaves of similar rate, shapes (zero share, spread) are averaged by their evidence (empirical Bayes), which gives each leaf's
-posterior mean and variance, and its lever: the slope of that mean in the logarithm of the rate.
+posterior mean and variance, and its rate sensitivity: the slope of that mean in the logarithm of the rate.
 """
 
 from __future__ import annotations
@@ -403,7 +403,11 @@ def shape_penalty(shapes: Floats = MIXTURE_SHAPES) -> Floats:
 
 
 def shape_posterior(fit: Floats, shapes: Floats = MIXTURE_SHAPES) -> Floats:
-    """Strata × shapes: posterior weights, by the evidence of the stratum, of those near it, and of all others in part."""
+    """Strata × shapes: posterior weights by a pooled, tempered likelihood (a power prior: Ibrahim and Chen 2000).
+
+    A stratum's own log-likelihood counts in full, that of stratum j for stratum i times e^−|i−j|, and of all others in part besides; shapes
+    more than some nats below the best are left out.
+    """
     near = np.exp(-np.abs(np.subtract.outer(np.arange(len(fit)), np.arange(len(fit)))))
     evidence = near @ fit + TUNING.pooled_evidence_share * (fit.sum(axis=0) - fit) + shape_penalty(shapes)
     evidence -= evidence.max(axis=1, keepdims=True)
@@ -425,20 +429,22 @@ def most_likely_shape(table: CountLikelihood, rate: Singles) -> tuple[float, flo
 # The posterior of each leaf
 
 
-LEVER_RATIO = 1.1  # by which rates are multiplied to see how expected counts follow them
+RATE_PERTURBATION = 1.1  # by which rates are multiplied to see how expected counts follow them
 
 
 # One record for each stratum and noisy count that occurs: the posterior that all such leaves share.
-POSTERIOR_MOMENTS = np.dtype([(name, np.float64) for name in ("mean", "variance", "lever")], align=True)
+POSTERIOR_MOMENTS = np.dtype(
+    [(name, np.float64) for name in ("mean", "variance", "rate_sensitivity")], align=True
+)
 
 
 @dataclass(frozen=True, eq=False)
 class LeafPosterior:
-    """Posterior mean and variance of each leaf, and its lever: the slope of the mean in the logarithm of its rate (a semi-elasticity)."""
+    """Posterior mean and variance of each leaf, and its rate sensitivity: the slope of the mean in the logarithm of its rate, ∂E[n | y]/∂ log m."""
 
     mean: Floats
     variance: Floats
-    lever: Floats
+    rate_sensitivity: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,10 +455,10 @@ class LeafPrior:
     group: NDArray[np.uint8]  # the stratum of each leaf
     often: Ints  # strata × columns that occur: how often
     prior: Floats  # strata × means
-    more: Floats  # the same, for rates that are `LEVER_RATIO` times as large
+    more: Floats  # the same, for rates that are `RATE_PERTURBATION` times as large
 
     def expected(self, noisy: NDArray[Any]) -> LeafPosterior:
-        """The posterior mean, variance and lever of each leaf, by Bayes' theorem on the table of its stratum."""
+        """The posterior mean, variance and rate_sensitivity of each leaf, by Bayes' theorem on the table of its stratum."""
         answers = np.zeros(self.often.shape, dtype=POSTERIOR_MOMENTS)  # strata × columns
         moments = [moment[:, self.table.used] for moment in self.table.moments]
 
@@ -460,9 +466,11 @@ class LeafPrior:
             here = np.flatnonzero(self.often[s])
             law = self.table.occurring[:, here], *(moment[:, here] for moment in moments)
             mean, variance = _posterior_moments(self.prior[s], *law)
-            lever = (_posterior_moments(self.more[s], *law)[0] - mean) / math.log(LEVER_RATIO)
+            rate_sensitivity = (_posterior_moments(self.more[s], *law)[0] - mean) / math.log(
+                RATE_PERTURBATION
+            )
             answers["mean"][s, here], answers["variance"][s, here] = mean, variance
-            answers["lever"][s, here] = np.maximum(lever, 0.0)
+            answers["rate_sensitivity"][s, here] = np.maximum(rate_sensitivity, 0.0)
 
         map_items(answer, range(len(self.often)), len(noisy))
         table, moments_of_leaf = self.table, [np.empty(len(noisy)) for _ in range(3)]
@@ -515,7 +523,7 @@ def leaf_prior(
     def more(s: int) -> Floats:
         """As the prior, for larger rates."""
         prior_of_larger_rates: Floats = (
-            weight[s] @ table.mixtures(LEVER_RATIO * expected[s : s + 1], shapes)[0]
+            weight[s] @ table.mixtures(RATE_PERTURBATION * expected[s : s + 1], shapes)[0]
         )
         return prior_of_larger_rates
 
@@ -528,14 +536,14 @@ def leaf_prior(
     POSTERIOR_MOMENTS=POSTERIOR_MOMENTS,
 )
 @kernel
-def _look_up(mean, spread, lever, answers, group, place, noisy, capped, variance, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _look_up(mean, variances, sensitivity, answers, group, place, noisy, capped, variance, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Each leaf's answer; beyond the tables a noisy count and its variance stand for themselves."""
     for u in range(begin, end):
         answer = answers[group[u], place[u]]
-        mean[u], lever[u] = answer.mean, answer.lever
-        spread[u] = max(answer.variance, least)
+        mean[u], sensitivity[u] = answer.mean, answer.rate_sensitivity
+        variances[u] = max(answer.variance, least)
         if capped[u]:
-            mean[u], spread[u] = noisy[u], max(variance, least)
+            mean[u], variances[u] = noisy[u], max(variance, least)
 
 
 def _posterior_moments(prior: Floats, law: Floats, first: Floats, second: Floats) -> tuple[Floats, Floats]:
@@ -556,15 +564,19 @@ def _calibrated_means(
     direct: Floats = counts / many
     synthetic: Floats = np.maximum(rates / many, MIN_PROBABILITY)
     chance: Floats = variance / many
-    lever = synthetic**2 / ((TUNING.rate_relative_error * synthetic) ** 2 + chance) ** 2
-    scale = (lever * synthetic**2).sum()
+    weight = synthetic**2 / ((TUNING.rate_relative_error * synthetic) ** 2 + chance) ** 2
+    scale = (weight * synthetic**2).sum()
     if not scale > 0:
         return synthetic
-    off = float((lever * ((direct - synthetic) ** 2 - chance)).sum() / scale)
-    standard_error = float(np.sqrt((lever**2 * 2 * chance**2).sum()) / scale)
-    off = min(off, 1.0) if off > TUNING.min_stratum_z * standard_error else 0.0
+    relative_variance = float((weight * ((direct - synthetic) ** 2 - chance)).sum() / scale)
+    standard_error = float(np.sqrt((weight**2 * 2 * chance**2).sum()) / scale)
+    relative_variance = (
+        min(relative_variance, 1.0) if relative_variance > TUNING.min_stratum_z * standard_error else 0.0
+    )
     believed = np.where(
-        many < TUNING.min_stratum_leaves, 0.0, off * synthetic**2 / (off * synthetic**2 + chance)
+        many < TUNING.min_stratum_leaves,
+        0.0,
+        relative_variance * synthetic**2 / (relative_variance * synthetic**2 + chance),
     )
     calibrated: Floats = np.maximum(synthetic + believed * (direct - synthetic), 1e-3 * synthetic)
     calibrated *= (many @ synthetic) / (

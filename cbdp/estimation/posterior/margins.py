@@ -1,7 +1,7 @@
 """Margins: groupings of the leaves, as in a contingency table, and what measured features say about their sums.
 
-`margins` lists those that could say something about a leaf, with the generalised least-squares combination of all features that refine
-them (best linear unbiased, as their noise is independent). `rate_model` gives them factors, `benchmarking` holds posterior means to them.
+`margins` lists those that could say something about a leaf, with the inverse-variance combination of the sums that refine them. (Features that are
+coarser or cross a margin are left aside, so this is not the full generalised least-squares answer.) `rate_model` gives them factors, `benchmarking` holds posterior means to them.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Margin:
     precision: Floats  # of these; 0 where nothing was measured
     power: Floats  # the noise's law is exp(−(|z|/width)^power): 1 is Laplace's, 2 the normal one of many added up
     width: Floats  # for a variance of 1
-    moves: Floats  # by how much the known sums change when tables are moved
-    asked: bool  # is it one of the measured features, and not only a sum over finer ones
+    table_perturbation: Floats  # by how much the measured sums change when tables are perturbed
+    measured_directly: bool  # is more than half of the noise, by kurtosis, that of a single measurement
     partition: Partition | None = None  # where it says the element of each leaf, and `element` is empty
     rank: int = 0  # margins of a lower rank are taken first, where not all can be
 
@@ -58,11 +58,11 @@ class Margin:
 def margins(
     features: FeatureDag,
     measurements: Sequence[Measurement],
-    moves: Mapping[str, Floats] = MappingProxyType({}),
+    table_perturbations: Mapping[str, Floats] = MappingProxyType({}),
 ) -> list[Margin]:
     """The margins of the lattice that could say something about a leaf, coarse ones first.
 
-    `moves` say by how much tables are moved, to see what follows them.
+    `table_perturbations` say by how much tables are perturbed, to see how far means respond.
     """
     universe = features.universe
     measured = [m for m in measurements if m.feature != SINGLETON and m.variance is not None]
@@ -75,17 +75,31 @@ def margins(
 
     def margin(grouping: tuple[tuple[str, ...], Partition]) -> Margin:
         by, partition = grouping
-        sums = measured_margin_sums(partition.of_every_type(), partition.size, measured, inside, moves)
-        asked = bool((sums.alone > 0.5).all())
+        sums = measured_margin_sums(
+            partition.of_every_type(), partition.size, measured, inside, table_perturbations
+        )
+        measured_directly = bool((sums.alone > 0.5).all())
         law = generalized_normal(sums.tails)
-        columns = sums.value, sums.precision, *law, sums.moves
+        columns = sums.value, sums.precision, *law, sums.table_perturbation
         nothing = not sums.precision.any()  # of the largest margins, mostly: then one number stands for all
-        value, precision, power, width, moved = (
+        value, precision, power, width, perturbation = (
             np.broadcast_to(part[0], part.shape) if nothing else part for part in columns
         )
         none = np.empty(0, dtype=np.int32)
         rank = _priority(universe, grouped_by, by)
-        return Margin(by, partition.size, none, value, precision, power, width, moved, asked, partition, rank)
+        return Margin(
+            by,
+            partition.size,
+            none,
+            value,
+            precision,
+            power,
+            width,
+            perturbation,
+            measured_directly,
+            partition,
+            rank,
+        )
 
     useful.sort(key=lambda found: (_priority(universe, grouped_by, found[0]), found[1].size))
     chosen = sorted(useful[: TUNING.most_held], key=lambda found: found[1].size)
@@ -149,7 +163,7 @@ class MeasuredMarginSums:
     precision: Floats
     alone: Floats  # how much of the variance is that of a single noise: 1 is all of it, near 0 there are very many
     tails: Floats  # excess kurtosis of the noise, in that of Laplace noise, which stands in for laws that are not known
-    moves: Floats  # by how much the value changes when tables are moved
+    table_perturbation: Floats  # by how much the value changes when tables are perturbed
 
 
 def measured_margin_sums(
@@ -157,10 +171,10 @@ def measured_margin_sums(
     size: int,
     measured: Sequence[Measurement],
     inside: Mapping[str, Ints],
-    moves: Mapping[str, Floats] = MappingProxyType({}),
+    table_perturbations: Mapping[str, Floats] = MappingProxyType({}),
 ) -> MeasuredMarginSums:
-    """Sums of the measured features that refine the margin, combined by inverse variance (generalised least squares)."""
-    total, precision, fourth, tails, moved = np.zeros((5, size))
+    """Sums of the measured features that refine the margin, combined by inverse variance; those of coarser and crossing features are ignored."""
+    total, precision, fourth, tails, perturbation = np.zeros((5, size))
     for m in measured:
         coarse = np.full(len(m.values), -1, dtype=np.int64)
         if m.elements is not None or not _refines(inside[m.feature], element, coarse):
@@ -168,15 +182,15 @@ def measured_margin_sums(
         assert m.variance is not None
         variance = bincount(coarse, m.variance, size)
         total += bincount(coarse, m.values.astype(float), size) / variance
-        if m.feature in moves:
-            moved += bincount(coarse, moves[m.feature], size) / variance
+        if m.feature in table_perturbations:
+            perturbation += bincount(coarse, table_perturbations[m.feature], size) / variance
         precision += 1.0 / variance
         one = bincount(coarse, m.variance**2, size) / variance**2 / variance**2
         fourth += one
         tails += one if m.noise is None else m.noise.excess_kurtosis / LAPLACE_EXCESS_KURTOSIS * one
     sure, square = np.maximum(precision, 1e-300), np.maximum(precision**2, 1e-300)
     alone, tails = (np.minimum(part / square, 1.0) for part in (fourth, tails))
-    return MeasuredMarginSums(total / sure, precision, alone, tails, moved / sure)
+    return MeasuredMarginSums(total / sure, precision, alone, tails, perturbation / sure)
 
 
 @compiled_ahead("i4[::1], i4[::1], i8[::1]")

@@ -39,11 +39,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class FoldModels:
-    """Rates by a model for each fold, fitted without it; and by how much the first model's would change with moved tables."""
+    """Rates by a model for each fold, fitted without it; and by how much the first model's would change with perturbed tables."""
 
     fold: NDArray[np.int8]  # of each leaf
     rate: Singles  # folds × leaves
-    log_change: Singles  # the logarithm of the first model's rates from moved tables, less that of the rates
+    log_response: (
+        Singles  # the logarithm of the first model's rates from perturbed tables, less that of the rates
+    )
 
     @property
     def cross_fitted(self) -> Singles:
@@ -60,14 +62,14 @@ class FoldModels:
         at_once = max(TUNING.min_elements_at_once, len(self.fold) // TUNING.leaves_per_element_at_once)
         return [(low, min(low + at_once, size)) for low in range(0, size, at_once)]
 
-    def multiply(self, element: NDArray[np.int32], factor: Sequence[Floats], moved: Floats) -> None:
-        """Multiply each model's rates by its factors, and the first model's from moved tables by those."""
-        off = np.log(moved / factor[0]).astype(np.float32)
+    def multiply(self, element: NDArray[np.int32], factor: Sequence[Floats], perturbed: Floats) -> None:
+        """Multiply each model's rates by its factors, and the first model's from perturbed tables by those."""
+        log_response = np.log(perturbed / factor[0]).astype(np.float32)
 
         def multiplied(k: int) -> None:
             kernels.multiply_rates(element, factor[k].astype(np.float32), self.rate[k])
             if k == 0:
-                kernels.add_by_element(element, off, self.log_change)
+                kernels.add_by_element(element, log_response, self.log_response)
 
         self.each(multiplied)
 
@@ -120,10 +122,10 @@ ROUGH_GRID, SHARP_GRID = _factor_grid(TUNING.rough_grid_density), _factor_grid(T
 
 @dataclass(frozen=True, eq=False)
 class LeafRates:
-    """The expected count of each leaf, and by how much its logarithm follows when tables are moved (`Margin.moves`)."""
+    """The expected count of each leaf, and by how much its logarithm changes when tables are perturbed (`Margin.table_perturbation`)."""
 
     rate: Singles
-    log_rate_change: Singles
+    log_rate_response: Singles
 
 
 def fit_rates(
@@ -159,7 +161,7 @@ def fit_rates(
         adjust_ratios(margin, models, noisy, table.variance, dispersion, rng)
         if progress is not None:
             progress(0.5 + (done + 1) / (2 * len(margins)))
-    return LeafRates(models.cross_fitted, models.log_change)
+    return LeafRates(models.cross_fitted, models.log_response)
 
 
 def _initial_models(fold: NDArray[np.int8], total: tuple[float, float], start: Floats | None) -> FoldModels:
@@ -168,8 +170,8 @@ def _initial_models(fold: NDArray[np.int8], total: tuple[float, float], start: F
     if start is not None:
         np.multiply(start, total[0] / start.sum(), out=rate, casting="same_kind")
     np.maximum(rate, kernels.MIN_RATE, out=rate)
-    off = np.full(len(fold), math.log(total[1] / total[0]), dtype=np.float32)
-    return FoldModels(fold, np.tile(rate, (TUNING.folds, 1)), off)
+    log_response = np.full(len(fold), math.log(total[1] / total[0]), dtype=np.float32)
+    return FoldModels(fold, np.tile(rate, (TUNING.folds, 1)), log_response)
 
 
 def _log_likelihood_table(table: CountLikelihood, shape: tuple[float, float]) -> Singles:
@@ -216,7 +218,7 @@ def _fit_margin_by_likelihood(
         weighing.every / TUNING.folds
     )
     weights = (
-        accepted_spreads(log_bayes_factors, margin.asked)
+        accepted_spreads(log_bayes_factors, margin.measured_directly)
         if rng is None
         else _sampled_spread(spread_posterior(log_bayes_factors), rng)
     )
@@ -258,7 +260,7 @@ class MarginFactors:
 
     @property
     def grid(self) -> FactorGrid:
-        return SHARP_GRID if self.margin.asked else ROUGH_GRID
+        return SHARP_GRID if self.margin.measured_directly else ROUGH_GRID
 
     @property
     def every(self) -> int:
@@ -280,30 +282,32 @@ class MarginFactors:
     def factors(
         self, k: int, weighed: FoldEvidence, prior: Floats, chance: Floats | None
     ) -> tuple[Floats, Floats]:
-        """The factors of a fold's model; of the first one also as moved tables would have them."""
+        """The factors of a fold's model; of the first one also as perturbed tables would have them."""
         rate, size = self.models.rate[k], self.margin.size
         rates = weighed.rates or RateSums(*kernels.rate_sums(self.element, rate, size).T)
-        moved = (
-            RateSums(*kernels.moved_rate_sums(self.element, rate, self.models.log_change, size).T)
+        perturbed = (
+            RateSums(*kernels.perturbed_rate_sums(self.element, rate, self.models.log_response, size).T)
             if k == 0
             else None
         )
-        first, second = np.empty(size), np.empty(0 if moved is None else size)
+        first, second = np.empty(size), np.empty(0 if perturbed is None else size)
         for low, high in self.models.ranges(size):
             sums = self._log_likelihoods(k, low, high) if weighed.sums is None else weighed.sums
             arguments = self.grid, prior, None if chance is None else chance[low:high], sums
             first[low:high] = _factors_of_elements(*arguments, self._evidence(low, high, rates))
-            if moved is not None:
-                second[low:high] = _factors_of_elements(*arguments, self._evidence(low, high, moved, rates))
+            if perturbed is not None:
+                second[low:high] = _factors_of_elements(
+                    *arguments, self._evidence(low, high, perturbed, rates)
+                )
         first *= rates.rate.sum() / (first @ rates.rate)  # the total stays
-        if moved is not None:
-            second *= moved.rate.sum() / (second @ moved.rate)
+        if perturbed is not None:
+            second *= perturbed.rate.sum() / (second @ perturbed.rate)
         return first, second
 
     def _evidence(
-        self, low: int, high: int, rates: RateSums | None, unmoved: RateSums | None = None
+        self, low: int, high: int, rates: RateSums | None, unperturbed: RateSums | None = None
     ) -> NDArray[np.void]:
-        """`kernels.MARGIN_EVIDENCE` of some elements; with `unmoved`, as moved tables have it, by which rates are those."""
+        """`kernels.MARGIN_EVIDENCE` of some elements; with `unperturbed` rates, as perturbed tables have it."""
         here, margin = slice(low, high), self.margin
         evidence = np.zeros(high - low, dtype=kernels.MARGIN_EVIDENCE)
         for name, values in (
@@ -318,9 +322,9 @@ class MarginFactors:
                 rates.rate[here],
                 self.squared_cv * rates.square[here],
             )
-        if rates is not None and unmoved is not None:
-            evidence["measured"] += margin.moves[here]
-            change = np.log(rates.rate[here] / np.maximum(unmoved.rate[here], MIN_PROBABILITY))
+        if rates is not None and unperturbed is not None:
+            evidence["measured"] += margin.table_perturbation[here]
+            change = np.log(rates.rate[here] / np.maximum(unperturbed.rate[here], MIN_PROBABILITY))
             evidence["shift"] = self.grid.parts * change
         return evidence
 
@@ -368,11 +372,11 @@ def spread_posterior(log_bayes_factors: Floats) -> Floats:
     return posterior
 
 
-def accepted_spreads(log_bayes_factors: Floats, asked: bool) -> Floats | None:
+def accepted_spreads(log_bayes_factors: Floats, measured_directly: bool) -> Floats | None:
     """Posterior weights of the spreads; None: the margin is dropped."""
     weights = spread_posterior(log_bayes_factors)
     by_chance = weights[0] > TUNING.max_no_effect_posterior or (
-        log_bayes_factors.max() < TUNING.min_log_bayes_factor and not asked
+        log_bayes_factors.max() < TUNING.min_log_bayes_factor and not measured_directly
     )
     return None if by_chance else weights
 
@@ -438,13 +442,17 @@ def adjust_ratios(
     if len(many) > 1:
         parts = [ratios.estimates(*here)[0] for here in many]
         kept = [_concatenated([part[k] for part in parts]) for k in range(TUNING.folds)]
-    off = None if rng is None else rng.standard_normal(margin.size)
+    deviate = None if rng is None else rng.standard_normal(margin.size)
 
     def factor(estimate: RatioEstimate) -> Floats:
         shrunken: Floats = _shrunken_ratios(*estimate, *SHRINKAGE_TRIALS[best], TUNING.min_ratio)
-        return shrunken if off is None else _sampled_ratios(shrunken, off, estimate, *SHRINKAGE_TRIALS[best])
+        return (
+            shrunken
+            if deviate is None
+            else _sampled_ratios(shrunken, deviate, estimate, *SHRINKAGE_TRIALS[best])
+        )
 
-    models.multiply(element, [factor(estimate) for estimate in kept], factor(ratios.moved()))
+    models.multiply(element, [factor(estimate) for estimate in kept], factor(ratios.perturbed()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -476,13 +484,13 @@ class MarginRatios:
         ]
         return estimates, [sums for _, sums in by_fold]
 
-    def moved(self) -> RatioEstimate:
-        """The ratios by the first model with moved tables."""
+    def perturbed(self) -> RatioEstimate:
+        """The ratios by the first model with perturbed tables."""
         size, models = self.margin.size, self.models
         noisy, leaves = kernels.sums_outside_fold(self.element, self.noisy, models.fold, 0, size)
-        moved = self.element, models.rate[0], models.log_change, models.fold, 0, size
-        outside, inside = kernels.moved_sums_outside_fold(*moved)
-        measured = self.margin.measured + self.margin.moves
+        leaves_perturbed = self.element, models.rate[0], models.log_response, models.fold, 0, size
+        outside, inside = kernels.perturbed_sums_outside_fold(*leaves_perturbed)
+        measured = self.margin.measured + self.margin.table_perturbation
         return self._ratio_estimate(measured, self.margin.precision, outside, outside + inside, noisy, leaves)
 
     def _by_fold(self, k: int, low: int, high: int) -> tuple[Floats, NDArray[np.void]]:
@@ -500,9 +508,9 @@ class MarginRatios:
         leaves: Floats,
     ) -> RatioEstimate:
         """From the noisy counts outside of a fold, and from what is known of all leaves' sum."""
-        spread = np.maximum(leaves * self.variance, MIN_PROBABILITY)
-        precision = outside**2 / spread + expected**2 * measured_precision
-        weighted = noisy * outside / spread + measured * expected * measured_precision
+        noise_variance = np.maximum(leaves * self.variance, MIN_PROBABILITY)
+        precision = outside**2 / noise_variance + expected**2 * measured_precision
+        weighted = noisy * outside / noise_variance + measured * expected * measured_precision
         ratio = np.divide(weighted, precision, out=np.ones(len(weighted)), where=precision > MIN_PROBABILITY)
         return RatioEstimate(ratio, precision, expected)
 
@@ -518,15 +526,15 @@ def _concatenated(parts: Sequence[RatioEstimate]) -> RatioEstimate:
 
 
 def _sampled_ratios(
-    factor: Floats, off: Floats, estimate: RatioEstimate, signal: float, dispersion: float
+    factor: Floats, deviate: Floats, estimate: RatioEstimate, signal: float, dispersion: float
 ) -> Floats:
-    """The factors, off by so many of their deviations; the total stays."""
+    """The factors plus so many of their deviations; the total stays."""
     _, precision, expected = estimate
     error_variance = 1.0 / np.maximum(precision, MIN_PROBABILITY) + dispersion / np.maximum(
         expected, MIN_PROBABILITY
     )
     deviation = np.sqrt(signal * error_variance / (signal + error_variance))
-    draw: Floats = np.maximum(factor + deviation * off, TUNING.min_ratio)
+    draw: Floats = np.maximum(factor + deviation * deviate, TUNING.min_ratio)
     draw *= expected.sum() / max(float(draw @ expected), MIN_PROBABILITY)
     return draw
 
@@ -540,7 +548,7 @@ def _best_trial(score: Floats, square: Floats) -> int | None:
 @compiled_ahead("f8[::1], f8[::1], f8[::1], f8, f8, f8")
 @kernel
 def _shrunken_ratios(ratio, precision, expected, signal, dispersion, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By element, the factor seen, drawn towards 1 by how ratio_variance it is; the total stays."""
+    """By element, the factor seen, drawn towards 1, the more the less precise it is; the total stays."""
     factor = np.empty(len(ratio))
     before, after = 0.0, 0.0
     for j in range(len(ratio)):

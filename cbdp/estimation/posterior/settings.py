@@ -1,12 +1,14 @@
-"""The numbers of the posterior that were chosen, and are no necessity: one frozen value, so that they can be read at a glance.
+"""The numbers of the posterior that were chosen: one frozen value, so that they can be read at a glance.
 
-None of them affects privacy, and none is set by users. Numbers that only keep floating-point arithmetic alive (`MIN_PROBABILITY`) are
-where they are used. What the estimator does with them: docs/explanation/estimator.md, accuracy.md and universes.md.
+None of them affects privacy, and none is set by users. What only keeps floating-point arithmetic alive (`MIN_PROBABILITY`), lays out memory or
+threads, or perturbs for a numerical derivative is where it is used. What the estimator does with them: docs/explanation/estimator.md, accuracy.md and universes.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import numpy as np
 
 _TENTHS = (1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 5e-3, 2e-3, 1e-3, 3e-4)
 
@@ -43,7 +45,7 @@ class Tuning:
     no_effect_prior: float = 0.5
     # standard deviations of logarithms of factors
     factor_spreads: tuple[float, ...] = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.4, 2.0, 2.8)
-    # nats that factors of a margin that was not asked for must gain: chance, once in some hundreds
+    # nats that factors of a margin that was not measured must gain: chance, once in some hundreds
     min_log_bayes_factor: float = 4.0
     max_no_effect_posterior: float = 0.99  # belief from which a margin is dropped
     min_factor: float = 1e-3
@@ -89,8 +91,32 @@ class Tuning:
     # standard errors from which the strata's means are believed to differ from the expected
     min_stratum_z: float = 2.0
 
+    # Margins without a table: random effects (benchmarking.py)
+    # shares of a sum's miss that are an effect, τ²L²/(R − V + τ²L²), in the middle element of a group: the grid on which the posterior of
+    # τ² is worked out. Close together near 0, where groups of many elements tell shares apart.
+    effect_shares: tuple[float, ...] = (
+        0.0,
+        *np.geomspace(1e-4, 0.02, 24).tolist(),
+        *np.linspace(0.03, 0.99, 65).tolist(),
+    )
+    # elements at which "no effect at all" and "an effect of any share" are equally likely beforehand. A margin of one or two elements (the
+    # total) tells nothing of a variance, and what was measured of it is precise, so it is drawn there; with many elements, effects that
+    # exist show themselves, and those that do not are better taken for none. In between, of four zones say, chance hides a bias as large as the noise.
+    even_odds_elements: float = 5.0
+    # elements up to which a margin is held to its direct estimate, as far as effects of the largest size explain a miss: of one or two
+    # means no estimator has a smaller risk everywhere than the unbiased one (Stein 1956)
+    unbiased_elements: int = 2
+    min_judged_elements: int = 40  # elements that are judged together: fewer tell a variance too badly
+    max_benchmark_groups: int = 16
+    newton_steps: int = 4  # until the sum of leaves that cannot fall below 0 has moved as far as predicted
+    min_residual_share: float = (
+        0.05  # of R that is left of R − V: posterior variances are estimates themselves
+    )
+
     # Shared errors: variance components and BLUP (shared_errors.py)
-    probe_deviations: float = 0.5  # deviations of its noise by which a table is moved to see what follows it
+    perturbation_deviations: float = (
+        0.5  # deviations of its noise by which a table is perturbed to see how far means respond
+    )
     max_followed_share: float = 0.95  # of a table's noise that sums of leaves are taken to have followed
     default_followed_share: float = 0.6  # what is taken where it cannot be seen
     log10_excess_range: tuple[float, float] = (
@@ -128,7 +154,8 @@ class Tuning:
     benchmarked_elements: float = (
         20.0  # elements up to which a feature weighs at least twice what its noise says
     )
-    # weight from which it grows with its square: that of four elements, so that three, two or one are held the more
+    # weight from which it grows with its square: that of four elements, so that three, two or one are held the more. Of one or two sums no
+    # estimate is better everywhere than the unbiased one (Stein 1956); of three or four little can be gained
     benchmarked_few: float = 5.0
 
     # Universes too large to list: what is revealed of them (sparse.py)
@@ -151,7 +178,7 @@ class Tuning:
     close_grid_size: int = 49
     elements_at_once: int = 2**14  # elements whose factors are weighed at a time
     min_censored_mean: float = 1e-8  # the least mean of a type that is told from 0
-    giant_scales: float = 4.0  # scales of noise beyond the highest that is to be expected: noise gets there once in a hundred releases
+    outlier_scales: float = 4.0  # scales of noise beyond the highest that is to be expected: noise gets there once in a hundred releases
     stratum_log_width: float = 0.25  # of the logarithm of a type's expected count
     max_strata: int = 60
     # of what types below floors should have is left, if those above have more than all trips

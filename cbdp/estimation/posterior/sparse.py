@@ -42,7 +42,7 @@ from cbdp.estimation.posterior.settings import TUNING
 from cbdp.estimation.posterior.shared_errors import (
     FeatureSums,
     measured_sums,
-    probed_tables,
+    perturbed_tables,
     subtract_shared_errors,
 )
 from cbdp.estimation.projection import (
@@ -120,19 +120,19 @@ def sparse_posterior(
     tables = _complete_tables(measurements)
     cells = censored_counts(features, leaves, cell_groups(features))
     sums, (expected, shape) = measured_sums(features, tables), _cell_means_and_shape(features, cells, tables)
-    groups, without = split_by_effects(features, cells, expected, shape)
+    groups, leave_one_out_log_ratio = split_by_effects(features, cells, expected, shape)
     counts = regroup(cells, groups)
-    more = without + np.log(groups.weight(counts.index) / groups.mean[counts.group])
+    more = leave_one_out_log_ratio + np.log(groups.weight(counts.index) / groups.mean[counts.group])
     independent = _independent_posterior(counts.stratified(expected[groups.cell] * groups.part, more), tables)
-    moved, _ = _cell_means_and_shape(features, cells, probed_tables(tables, sums))
-    return _merge_faint_types(_subtract_shared_errors(sums, independent, np.log(moved / expected)))
+    perturbed, _ = _cell_means_and_shape(features, cells, perturbed_tables(tables, sums))
+    return _merge_faint_types(_subtract_shared_errors(sums, independent, np.log(perturbed / expected)))
 
 
 def _cell_means_and_shape(
     features: FeatureDag, counts: CensoredCounts, tables: Sequence[Measurement]
 ) -> tuple[Floats, tuple[float, float]]:
     """The expected count of each cell by the tables; and the shape of its types' counts."""
-    less = [_without_giants(features, m, counts) for m in tables]
+    less = [_without_outliers(features, m, counts) for m in tables]
     margins, total = _cell_margins(features, less), expected_total(less)
     empty, spread = counts.stratified(_cell_counts(margins, total, counts.sizes, 0.0)).best()
     squared_cv = math.exp(spread**2) / (1 - empty) - 1
@@ -152,11 +152,11 @@ def _independent_posterior(strata: StratifiedGroups, tables: Sequence[Measuremen
 
 
 def _subtract_shared_errors(
-    sums: Sequence[FeatureSums], posterior: GroupPosterior, follows: Floats
+    sums: Sequence[FeatureSums], posterior: GroupPosterior, log_rate_response: Floats
 ) -> GroupPosterior:
     """Types above their floors, and the others of each group as one more, moved by the errors that they share.
 
-    `follows` is by how much the logarithms of the cells' expected counts change with moved tables. What types below their floors have
+    `log_rate_response` is by how much the logarithms of the cells' expected counts change with perturbed tables. What types below their floors have
     follows their rate.
     """
     of_group = posterior.groups.cell
@@ -164,10 +164,10 @@ def _subtract_shared_errors(
     whole = LeafPosterior(
         np.concatenate([posterior.mean, posterior.rest]),
         np.concatenate([posterior.variance, posterior.rest_variance]),
-        np.concatenate([posterior.lever, np.minimum(posterior.rest, posterior.rest_variance)]),
+        np.concatenate([posterior.rate_sensitivity, np.minimum(posterior.rest, posterior.rest_variance)]),
     )
-    slope = np.concatenate([posterior.lever, posterior.rest])
-    moved = subtract_shared_errors(sums, cell, len(follows), whole, slope * follows[cell])
+    slope = np.concatenate([posterior.rate_sensitivity, posterior.rest])
+    moved = subtract_shared_errors(sums, cell, len(log_rate_response), whole, slope * log_rate_response[cell])
     many = len(posterior.index)
     return replace(
         posterior,
@@ -178,14 +178,14 @@ def _subtract_shared_errors(
     )
 
 
-def _without_giants(features: FeatureDag, m: Measurement, counts: CensoredCounts) -> Measurement:
-    """A measured feature less what types have beyond the reach of noise: a giant tells little about its neighbours."""
-    giant = counts.noisy > counts.reach
-    inside = features.cells.element_of_cell[m.feature][counts.group[giant]]
+def _without_outliers(features: FeatureDag, m: Measurement, counts: CensoredCounts) -> Measurement:
+    """A measured feature less what types have beyond the reach of noise: an outlier tells little about its neighbours."""
+    outlier = counts.noisy > counts.reach
+    inside = features.cells.element_of_cell[m.feature][counts.group[outlier]]
     size = len(m.values)
     return replace(
         m,
-        values=m.values - bincount(inside, counts.noisy[giant] - counts.reach, size),
+        values=m.values - bincount(inside, counts.noisy[outlier] - counts.reach, size),
         variance=m.variance + np.bincount(inside, minlength=size) * counts.table.variance,
     )
 
@@ -203,7 +203,7 @@ def _merge_faint_types(posterior: GroupPosterior) -> GroupPosterior:
         posterior.group[clear],
         posterior.mean[clear],
         posterior.variance[clear],
-        posterior.lever[clear],
+        posterior.rate_sensitivity[clear],
         posterior.rest + bincount(group, posterior.mean[faint], size),
         posterior.rest_variance + bincount(group, posterior.variance[faint], size),
     )
@@ -246,7 +246,7 @@ def _cell_margins(features: FeatureDag, measured: Sequence[Measurement]) -> list
         size = int(element.max()) + 1
         measured_sums = measured_margin_sums(element, size, measured, inside)
         law = generalized_normal(measured_sums.tails)
-        asked = bool((measured_sums.alone > 0.5).all())
+        measured_directly = bool((measured_sums.alone > 0.5).all())
         margins.append(
             Margin(
                 by,
@@ -255,8 +255,8 @@ def _cell_margins(features: FeatureDag, measured: Sequence[Measurement]) -> list
                 measured_sums.value,
                 measured_sums.precision,
                 *law,
-                measured_sums.moves,
-                asked,
+                measured_sums.table_perturbation,
+                measured_directly,
             )
         )
     return sorted((m for m in margins if m.size > 1), key=lambda m: (m.size, m.by))
@@ -295,7 +295,7 @@ def _shrunken_factors(margin: Margin, sums: Floats, squares: Floats) -> Floats:
             np.log((fit * _lognormal_density(log, s)).sum(axis=1) / none + MIN_PROBABILITY) @ often[here]
             for s in FACTOR_SPREADS
         ]
-    weights = accepted_spreads(log_bayes_factors, margin.asked)
+    weights = accepted_spreads(log_bayes_factors, margin.measured_directly)
     if weights is None:
         return np.ones(margin.size)
     factor = np.empty(len(measured))
@@ -331,8 +331,8 @@ def _log_factor_likelihood(
 
     def log_likelihood(factor: Any) -> Floats:
         deviation = np.sqrt(noise + factor * expected + factor**2 * squares[here, None])
-        off = np.abs(measured - factor * expected) / (margin.width[here, None] * deviation)
-        against: Floats = -(off ** margin.power[here, None]) - np.log(deviation)
+        deviations = np.abs(measured - factor * expected) / (margin.width[here, None] * deviation)
+        against: Floats = -(deviations ** margin.power[here, None]) - np.log(deviation)
         return np.where(precision > 0, against, 0.0)
 
     fit, none = log_likelihood(np.exp(log)), log_likelihood(1.0)
