@@ -1,7 +1,8 @@
-"""Generalised least squares: the best linear unbiased answer that the measurements give to any question.
+"""Unbiased answers: what sums of measured tables say of any question, combined by inverse variance; and least squares on trees.
 
 A measured table answers a question where each of its elements lies inside one group or outside all. The sums of several tables have independent
-noise, so the best linear unbiased combination weighs each by its inverse variance (Aitken 1936). Its error is noise alone, of a known
+noise, so of these sums the best linear unbiased combination weighs each by its inverse variance (Aitken 1936). Differences of
+sums, which generalised least squares on all measurements would use too, are left out: it can be more precise. The error is noise alone, of a known
 distribution: it does not depend on the trips. Public counts are exact: no other answer is needed where they add up to one.
 
 The error is taken to be distributed as the sum of m equal Laplace noises, with the m that matches its variance and kurtosis: exact for one
@@ -93,7 +94,10 @@ class UnbiasedAnswer:
 
 
 def best_linear_unbiased(release: Measured, grouping: Grouping) -> UnbiasedAnswer:
-    """The best linear unbiased combination of all complete measurements for each group (Aitken 1936)."""
+    """For each group the inverse-variance mean of the sums that complete tables directly have for it (Aitken 1936).
+
+    It is the best linear unbiased combination of these sums, not of all measurements: sums from which others are subtracted are not used.
+    """
     answers = [*exact_answers(release.recipe.public), *release.measurements]
     shape = (len(answers), grouping.size)
     value, noise, fourth = (np.zeros(shape) for _ in range(3))
@@ -227,7 +231,12 @@ def bottom_up(
 
 
 def top_down(tree: Tree, values: Sequence[Floats], spread: Sequence[Floats], prune: bool) -> list[Floats]:
-    """The consistent tree closest to T₁; with `prune`, non-positive nodes and all below them are zero."""
+    """The consistent tree closest to the noisy one, from T₁; with `prune`, nodes whose T₁ is not positive are zero, with all below them.
+
+    Subtrees whose root is not positive are set to zero, after the heuristic of Hay and others (2010); here that is decided by T₁, before the
+    parent's difference is shared out, so that a node may still end below zero. A node that stays positive while all its children are
+    pruned has more than their sum, which is 0: the tree is then not consistent, and its leaves are the answer.
+    """
     final = [np.maximum(values[0], 0.0) if prune else values[0]]
     alive = final[0] > 0 if prune else np.ones(len(final[0]), dtype=bool)
     for level, parent in enumerate(tree.parent):
@@ -246,6 +255,6 @@ def top_down(tree: Tree, values: Sequence[Floats], spread: Sequence[Floats], pru
 def tree_least_squares(
     tree: Tree, noisy: Sequence[NDArray[Any]], variance: Sequence[float], *, prune: bool = False
 ) -> list[Floats]:
-    """The consistent tree closest to the noisy one in weighted least squares, level by level (Hay and others 2010)."""
+    """The consistent tree closest to the noisy one in weighted least squares, level by level (Hay and others 2010); see `top_down` for `prune`."""
     values, spread = bottom_up(tree, noisy, variance)
     return top_down(tree, values, spread, prune)

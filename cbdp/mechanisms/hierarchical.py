@@ -59,7 +59,8 @@ class Hierarchical(AdditiveNoiseMechanism):
 
     The closed form is the least-squares solution of Hay and others 2010 (their Theorem 3), for any fan-out and any noise.
     The tree is `nested(features, levels)`. `root` says whether the total is measured (Hay and others leave it out);
-    `prune` sets nodes that come out non-positive, and all below them, to zero.
+    `prune` sets nodes whose estimate from their own subtree is not positive, and all below them, to zero; counts are sums of the leaves that
+    remain.
 
     >>> import cbdp
     >>> features = cbdp.FeatureDag(cbdp.Universe(stop=["A", "B"], time=["am", "pm"]), [cbdp.Feature("time", by=["time"])])

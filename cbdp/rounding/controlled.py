@@ -230,6 +230,8 @@ def bound_violations(sets: RoundingSets, counts: Ints) -> Iterator[tuple[str, In
 def round_laminar(problem: CellProblem) -> Bools:
     """Which cells go up at the least price, if no two sets cross: greedy in each set, exact since prices of a set's counts are convex.
 
+    Resource allocation under bounds on a laminar family (Federgruen and Groenevelt 1986; Hochbaum and Hong 1995).
+
     Sorted by size, the sets around a cell are a chain, and the i-th sets of all cells a partition: whatever holds a set
     holds it around each of its cells.
     """

@@ -3,7 +3,7 @@
 Sets that are nested or disjoint form a laminar family. The rows of two laminar families form a totally unimodular matrix (Edmonds 1970), so every
 floor and ceiling can be kept at once. Which sets cross is determined among the cells that still have a choice: they split into two families if and
 only if the graph of crossing sets is bipartite. Otherwise the features that do, with the most elements, are kept exact, and the others are soft:
-with three families controlled rounding is NP-hard and may be infeasible (Causey, Cox and Ernst 1985). Soft sets enter by Lagrangian costs, and
+with three families controlled rounding is NP-hard (Irving and Jerrum 1994) and may be infeasible (Causey, Cox and Ernst 1985). Soft sets enter by Lagrangian costs, and
 what is still out of bounds goes to `repair`; few cells are solved as a mixed-integer program.
 """
 
@@ -33,7 +33,7 @@ MIP_GAP, MAX_NODES = 1e-2, 1_000  # limits of that program; none by time, so tha
 # The choice of cells where sets cross.
 #
 # The real counts of the cells satisfy all bounds, so with two families total unimodularity gives whole ones that do, and the cheapest flow
-# is the nearest rounding. With more families the violation reported bounds the distance from the optimum; in tests it is one trip at most.
+# is the nearest rounding. With more families no bound is proved: by how much counts are out of bounds is reported; in tests it is one trip at most.
 
 
 def round_crossing(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
@@ -49,7 +49,7 @@ def round_crossing(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
 
 
 def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
-    """Least total violation of the soft sets, then (to within `MIP_GAP`) least distance, by `scipy.optimize.milp`; None if the limits end the search."""
+    """Least total violation of the soft sets, then least distance (their sum to within `MIP_GAP`), by `scipy.optimize.milp`; None if the limits end the search."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, hstack
 

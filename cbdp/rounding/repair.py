@@ -3,9 +3,10 @@
 A set that is out of bounds has too many cells up, or too few. Flipping one of its cells unbalances the network by one trip between two nodes; a
 path between them in the residual network, along sets with slack and cells that may flip, closes the cycle. A strict move lets no soft set leave its
 bounds: it lowers the total violation and keeps the network's sets exactly. Where there is none, one soft set may take the violation over, and the
-search goes on from there; a set that passed a violation on is tabu for some rounds (tabu search: Glover 1989; for controlled rounding
-Kelly, Golden and Assad 1993). The total violation never rises. Paths are searched breadth first, at first along cells of small reduced cost in
-the optimal flow, then along dearer ones. Where a search reached a node and not its goal, none is begun from there to what it did not reach.
+search goes on from there: a sideways move. A set that passed a violation on is on a tabu list for some rounds (Glover 1989). Kelly, Golden and Assad
+(1993) search in tabu lists too, but let the total violation rise and fall (strategic oscillation); here it never rises. Paths are searched breadth first, at first along cells of small reduced cost in
+the optimal flow, then along dearer ones. Where a search reached a node and not its goal, none is begun from there to what it did not reach until something is
+flipped: this saves work, and may miss a path that the cell of that search closed.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class _RepairState:
 
 
 def repair(problem: CellProblem, soft: Bools, network: Network, flow: Flow) -> Bools:
-    """The same choice of cells with as few trips out of bounds in the soft sets as tabu search over such cycles reaches."""
+    """The same choice of cells with as few trips out of bounds in the soft sets as local search over such cycles reaches."""
     member, turned = problem.member, flow.up.astype(np.int8)
     count = np.bincount(member.ravel(), np.tile(flow.up, len(member)), len(soft)).astype(np.int64)
     mending = _RepairState(problem, soft, turned, count, _search_arrays(problem, soft, network, flow.reduced))

@@ -39,7 +39,7 @@ class Nearest(Rounding):
 # A type of posterior mean m < 1 is used with probability at most m (Markov's inequality), so naming it is wrong with probability
 # at least 1 − m. In each cell, over counts y with the cell's sum, the program is least squares with an ℓ₀ penalty:
 #
-#     Σ (y_u − m_u)² + price · Σ (1 − m_u)⁺ over the types with y_u > 0.
+#     Σ (y_u − m_u)² + price · Σ (1 − m_u)⁺ over the types with y_u > 0, each of which has y_u ≥ 1.
 #
 # Of two types the one with the larger estimate is better in both sums, so the k types with the largest estimates are named, each
 # with the same number of trips more than its estimate. Every k that gives each of them at least one trip is compared.

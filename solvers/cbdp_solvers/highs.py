@@ -1,4 +1,4 @@
-"""HiGHS (Huangfu and Hall 2018): its interior-point method HiPO where highspy-extras is installed, else its active-set method."""
+"""HiGHS: its interior-point method HiPO (Zanetti and Gondzio 2025) where highspy-extras is installed, else the active-set method of its QP solver."""
 
 from __future__ import annotations
 

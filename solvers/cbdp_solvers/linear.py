@@ -32,7 +32,7 @@ MAX_DENSE_SCHUR_UNKNOWNS = 4000  # unknowns beside the largest feature's: a dens
 MAX_SPARSE_SCHUR_DENSITY = 0.1
 MAX_PATTERN_PRODUCTS = 50_000_000  # products of entries spent on examining the pattern
 DIAGONAL_SHIFTS = (0.0, 1e-12, 1e-9, 1e-6, 1e-3)  # relative, tried in turn until the matrix can be factorised
-# relative to the largest: exact counts have none, and a speck only slows a step
+# relative to the sum of D: exact counts have none, and a speck only slows a step
 EXACT_COUNT_CURVATURE = 1e-12
 
 
@@ -134,7 +134,7 @@ class SparseLDL:
                     self.factor.update(hessian, upper=True)
                 return np.asarray(self.factor.solve(gradient))
             except RuntimeError:
-                self.factor = None  # rounding made it indefinite: a larger diagonal only slows the step
+                self.factor = None  # a pivot is zero: a larger diagonal only slows the step
         raise SolverError(
             "the Newton system is too ill-conditioned to be factorised: give 'singleton' more weight"
         )
@@ -173,7 +173,11 @@ class DenseSchur:
 
 @dataclass(frozen=True, eq=False)
 class ConjugateGradients:
-    """Conjugate gradients with a Jacobi preconditioner (`scipy.sparse.linalg.cg`), for what no factor fits: an inexact Newton step (Dembo and others 1982)."""
+    """Conjugate gradients with a Jacobi preconditioner (`scipy.sparse.linalg.cg`), for what no factor fits: an inexact Newton step (Dembo and others 1982).
+
+    The tolerance is the same for every step, so convergence is linear, by about that factor; where the iterations run out, what they reached
+    is a direction of descent all the same.
+    """
 
     member: Any
     room: Floats

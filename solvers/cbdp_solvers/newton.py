@@ -1,11 +1,14 @@
-"""Semismooth Newton on the dual (Qi and Sun 1993): exact after finitely many steps, one unknown per measured element, not per leaf.
+"""Semismooth Newton on the dual (Qi and Sun 1993): few steps, one unknown per measured element, not per leaf.
 
 With r_ij = 1/w_ij the dual of the problem is to minimise over the prices λ
 
     Φ(λ) = ½ Σ_u w_u max(0, c_u − s_k/w_u)² + Σ_ij ½ r_ij λ_ij² + c_ij λ_ij,      s = B λ (the cells' shifts),
 
 smooth, convex and piecewise quadratic: gradient R λ + c − BᵀY(s), generalised Hessian R + Bᵀ D B, where Y_k and D_k are sums over the leaves of cell
-k that lie above their shift. The leaves are x_u = max(0, c_u − s_k/w_u). A Newton step on the right piece is exact, so the method ends finitely.
+k that lie above their shift. The leaves are x_u = max(0, c_u − s_k/w_u). The full step converges superlinearly near the optimum (Qi and Sun 1993). On the
+right piece it is exact, and with a search along it finitely many steps suffice (Sun 1997): so where all counts have finite weights and the system is
+factorised. Exact counts get a speck of curvature in the system, and conjugate gradients solve it only roughly: then the steps converge, each
+to a small fraction of the error before. The work ends at `tolerance`, or at the rounding of sums where that is above it.
 
 Leaves whose target lies below their cell's dual s do not enter the active set, so as the shifts rise only those above a *floor*
 somewhat below them are kept. Should a shift end below its floor, the floor is lowered and the work resumed: the answer is exact.
@@ -264,16 +267,21 @@ class _Search:
     steps: int = 0
     searched: bool = False  # whether the last step overshot and was searched along
     stalled: bool = False  # whether steps have ceased to help
+    dropping: bool = (
+        False  # whether the last minimisation stopped to have idle leaves dropped, and not at the optimum
+    )
 
     def minimise(self, leaves: LeafSet, lam: Floats, tolerance: float, spare: float = np.inf) -> Point:
         """Newton steps until the residual is within tolerance or down to rounding, or most leaves are idle."""
         now = best = self.dual.point(leaves, lam)
         stuck = fresh = idle = 0
+        self.dropping = False
         while best.residual > tolerance and stuck < 3:
             if self.dual.slight and idle >= MAX_STEPS_WITHOUT_PROGRESS:
                 self.stalled = True
                 return best
             if fresh >= 2 and leaves.idle(now, spare):
+                self.dropping = True
                 return now
             if self.steps >= self.max_steps:
                 raise SolverError(
@@ -288,10 +296,11 @@ class _Search:
         return best
 
     def step(self, leaves: LeafSet, now: Point) -> Point:
-        """The full Newton step if it decreases Φ, else one along its direction. Φ never increases, but for rounding."""
+        """The full Newton step unless it overshoots, else one along its direction. Φ never rises by more than 10⁻⁶ of the first slope, and rounding."""
         self.steps += 1
         direction, slope = self.descent(now)
-        # Φ is convex: a slope that is still downwards proves a decrease, however Φ itself is rounded
+        # Φ is convex, so it rose by no more than the slope at the end: one that is downwards, or as good as level, is
+        # proof enough, however Φ itself is rounded
         with np.errstate(over="ignore", invalid="ignore"):
             tried = self.dual.point(leaves, now.lam + direction)
             end = float(tried.gradient @ direction)
@@ -382,7 +391,7 @@ def _minimize_above_floors(search: _Search, every: LeafSet, lam: Floats, toleran
         low = point.shift < floor
         if search.stalled:
             return point
-        if point.residual > max(tolerance, STALL_RESIDUAL):  # it stopped to have idle leaves dropped
+        if search.dropping:
             raises -= 1
             floor = np.maximum(floor, _floors(leaves, point.shift, tops, margin))
         elif low.any():

@@ -149,7 +149,8 @@ def _equality_constraints(problem: Problem, start: Mapping[str, slice], variable
 
 
 POLISH_STEPS = 3  # enough to repair a few leaves, too few to replace the solver
-# for the multipliers of rows that exact counts make redundant; proximal steps undo its bias
+# regularisation of the dual, for the multipliers of rows that exact counts make redundant; a few proximal steps undo its bias (the
+# proximal method of multipliers: Rockafellar 1976)
 MULTIPLIER_CURVATURE = 1e-10
 
 
@@ -181,7 +182,7 @@ class ScaledQP:
         return x, self.of_row * np.asarray(y, dtype=float)
 
     def polished(self, z: Any, y: Any) -> tuple[Floats, Floats]:
-        """Solution polishing (as in Stellato and others 2020): a few exact steps, each on the support of the one before, while they improve it.
+        """Solution polishing: a few steps of the primal–dual active-set method (Hintermüller, Ito and Kunisch 2003), while they improve it.
 
         Interior points end with z·reduced = μ, so leaves near zero are still off by √μ though their support is right.
         """

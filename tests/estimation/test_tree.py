@@ -85,3 +85,12 @@ def test_pruning_removes_non_positive_nodes_with_all_below() -> None:
     assert leaves[:2].tolist() == [0, 0]
     assert total[0] == pytest.approx(middle.sum())
     assert middle[1] == pytest.approx(leaves[2:].sum())
+
+
+def test_a_node_above_pruned_children_does_not_count() -> None:
+    """Where all children are pruned the leaves say zero, whatever is left of the node above them."""
+    total, leaves = tree_least_squares(
+        Tree([np.array([0, 0])]), [np.array([10.0]), np.array([-3.0, -4.0])], [1.0, 1.0], prune=True
+    )
+    assert total[0] == pytest.approx(13 / 3)
+    assert leaves.tolist() == [0, 0]
