@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,9 @@ from cbdp.datasets.dataset import (
 )
 from cbdp.errors import InputError
 from cbdp.features import Dimension, Universe, periods
-from cbdp.transit.city import City, Driving, Line, make_city
+
+if TYPE_CHECKING:
+    from cbdp.transit.city import City, Driving
 
 STOP_COUNT = 130
 WIDTH_KM, HEIGHT_KM = 16.0, 12.0
@@ -375,6 +377,12 @@ def ann_arbor_city(driving: Driving | None = None, *, headway: int = 600, bus_sp
 
     A bus every ten minutes is what the case study calls high-frequency; buses run at 30 km/h on the same streets.
     """
+    from cbdp.transit.city import (  # whoever only wants trips loads no code of shuttles
+        Driving,
+        Line,
+        make_city,
+    )
+
     place = geography()
     drive = driving or Driving()
     ways = drive.metres(place.x, place.y)

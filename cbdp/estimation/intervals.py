@@ -13,7 +13,7 @@ the counts that a reader picks because they are large. So it rests on noise of a
    published counts are shrunk cannot be learnt from replicates that are as smooth as they (`python -m benchmarks covered`).
 
 Every interval is widened to the published count, never begins below zero, and ends at whole numbers that include at least the confidence. It
-does not account for trips removed by contribution bounding before anything was measured (`cbdp.release.summary.left_out`).
+does not account for trips removed by contribution bounding before anything was measured (`cbdp.release.views.left_out`).
 """
 
 from __future__ import annotations

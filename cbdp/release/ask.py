@@ -38,8 +38,7 @@ from cbdp.estimation.intervals import Ends, checked_risk, interval_ends, table_e
 from cbdp.estimation.quantiles import share_interval
 from cbdp.features import SINGLETON, Attribute, Universe
 from cbdp.parts import did_you_mean, table_of
-from cbdp.release.summary import left_out
-from cbdp.release.views import counted_noun, enumerated
+from cbdp.release.views import counted_noun, enumerated, left_out
 from cbdp_features.calendar import seconds_of_day
 from cbdp_features.queries import Filter, Grouping
 from cbdp_features.tables import LabelledTable, ListedLabels

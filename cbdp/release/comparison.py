@@ -26,8 +26,7 @@ from cbdp.release.about import Dates
 from cbdp.release.ask import Where, conditions, grouping_of, names_of
 from cbdp.release.layout import universe_hash
 from cbdp.release.release import Release
-from cbdp.release.summary import left_out
-from cbdp.release.views import TRIP_NOUN, Noun, counted_noun, dates_of, days_in, period_of
+from cbdp.release.views import TRIP_NOUN, Noun, counted_noun, dates_of, days_in, left_out, period_of
 from cbdp_features.queries import Filter, Grouping
 from cbdp_features.universe import Attribute
 

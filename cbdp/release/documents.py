@@ -22,17 +22,21 @@ from cbdp.numbers import MAX_PICTURABLE_EPSILON, factor_text
 from cbdp.release.manifest import registry_fields
 from cbdp.release.release import Release
 from cbdp.release.serialization import unit_json
-from cbdp.release.summary import (
+from cbdp.release.views import (
+    PLACE_NAMES,
+    Published,
     contents_text,
+    counted_noun,
     delta_rho_text,
+    enumerated,
     epsilon_text,
     guarantee_text,
     left_out,
+    period_names,
     protected_text,
     title_of,
     where_and_when,
 )
-from cbdp.release.views import PLACE_NAMES, Published, counted_noun, enumerated, period_names
 from cbdp.rounding import ROUNDINGS
 from cbdp.text import markdown_code, markdown_text, printable
 from cbdp_features.tables import ENCODED_KIND

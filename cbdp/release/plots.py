@@ -12,7 +12,6 @@ import numpy as np
 from cbdp.arrays import Floats
 from cbdp.errors import InputError
 from cbdp.parts import did_you_mean
-from cbdp.release.summary import bounding_text, guarantee_text, title_of, where_and_when
 from cbdp.release.views import (
     DEFAULT_CONFIDENCE,
     MAX_REGROUPED_ELEMENTS,
@@ -20,13 +19,17 @@ from cbdp.release.views import (
     GroupedCounts,
     Published,
     StopTotals,
+    bounding_text,
     calendar_order,
     clock_second,
     counted_noun,
+    guarantee_text,
     map_frame,
     planar,
     roles,
     stop_totals,
+    title_of,
+    where_and_when,
 )
 from cbdp_features.universe import Dimension
 

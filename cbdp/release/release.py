@@ -114,8 +114,7 @@ class Release:
 
     def _table_notes(self) -> list[str]:
         """What a notebook shows beside numbers of this release."""
-        from cbdp.release.summary import guarantee_text, left_out
-        from cbdp.release.views import counted_noun
+        from cbdp.release.views import counted_noun, guarantee_text, left_out
 
         bound = left_out(self.claim.unit, counted_noun(self.features.universe))
         return [f"trips; {guarantee_text(self)}{f'. {bound}' if bound else ''}"]
@@ -193,13 +192,13 @@ class Release:
         return Plots(self)
 
     def __repr__(self) -> str:
-        from cbdp.release.summary import release_text
+        from cbdp.release.views import release_text
 
         return release_text(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from cbdp.release.summary import release_html
+        from cbdp.release.views import release_html
 
         return release_html(self)
 

@@ -34,26 +34,24 @@ from cbdp.privacy.accounting import (
 from cbdp.privacy.noise import DiscreteGaussian, DiscreteLaplace
 from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.release import Release
-from cbdp.release.summary import (
-    bounding_text,
-    contents_text,
-    delta_rho_text,
-    epsilon_text,
-    left_out,
-    protected_text,
-    title_of,
-    where_and_when,
-)
 from cbdp.release.views import (
     MAX_REGROUPED_ELEMENTS,
     TRIP_NOUN,
     Noun,
     Published,
     Roles,
+    bounding_text,
+    contents_text,
     counted_noun,
+    delta_rho_text,
     enumerated,
+    epsilon_text,
+    left_out,
+    protected_text,
     published_view,
     roles,
+    title_of,
+    where_and_when,
 )
 from cbdp.report.charts import Chart, chart_data, demand_panel, display_labels, explore_panels
 from cbdp.report.reliability import (

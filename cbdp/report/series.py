@@ -25,8 +25,7 @@ from cbdp.numbers import confidence_text
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.release.about import MONTH_NAMES, Dates
 from cbdp.release.release import Release
-from cbdp.release.summary import left_out
-from cbdp.release.views import TRIP_NOUN, Noun, counted_noun
+from cbdp.release.views import TRIP_NOUN, Noun, counted_noun, left_out
 from cbdp.report.rendering import Table, Tile, render
 from cbdp_features.queries import Grouping
 

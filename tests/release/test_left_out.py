@@ -18,8 +18,7 @@ import cbdp
 from cbdp.app import cli
 from cbdp.commands.releases import change_json, change_text
 from cbdp.release.export import export
-from cbdp.release.summary import left_out
-from cbdp.release.views import TRIP_NOUN
+from cbdp.release.views import TRIP_NOUN, left_out
 from cbdp.report import build
 from cbdp.report.comparison import build as change_page
 from cbdp.report.series import build as series_page

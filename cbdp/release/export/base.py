@@ -22,8 +22,7 @@ from cbdp.errors import InputError
 from cbdp.machine import locked_folder, partial_name, sweep
 from cbdp.privacy.accounting import EpsilonDeltaStatement
 from cbdp.release.release import Release
-from cbdp.release.summary import left_out
-from cbdp.release.views import counted_noun
+from cbdp.release.views import counted_noun, left_out
 
 
 @dataclass(frozen=True)
