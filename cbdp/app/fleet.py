@@ -24,7 +24,7 @@ from cbdp.features import Universe
 from cbdp.release import Release, load
 from cbdp.text import INTERNAL_WARNING
 from cbdp.transit import DISPATCHERS, plugins
-from cbdp.transit.city import URBAN_DRIVING, City, Driving, city_from_csv, city_from_gtfs, zones_from_csv
+from cbdp.transit.city import URBAN_DRIVING, City, Driving, city_from_csv, zones_from_csv
 from cbdp.transit.fleet_sizing import SearchSizer, Sizing
 from cbdp.transit.fleets import (
     BUILT_IN,
@@ -46,6 +46,7 @@ from cbdp.transit.fleets import (
     stops_in,
     where_texts,
 )
+from cbdp.transit.gtfs import city_from_gtfs
 from cbdp.transit.modes import Itineraries, Legs, ModeRule, fleet_counts, legs_of, spread
 from cbdp.transit.simulator import Fleet, Operations, Service, figures, simulate
 from cbdp_features.calendar import clock_time
@@ -161,9 +162,9 @@ def city_of(rules: FleetRules, trips: CountedTrips) -> City:
     path = Path(rules.city or BUILT_IN)
     feed = path.is_dir() or path.suffix == ".zip"
     without_table = rules.city in (None, BUILT_IN)
-    for option, fits in (("lines", not feed), ("times", not feed), ("zones", feed)):
+    for option, fits in (("lines", not feed), ("times", not feed), ("zones", feed), ("date", feed)):
         if getattr(rules, option) and (not fits or without_table):
-            kind = "a GTFS feed" if option == "zones" else "a table of stops (CSV)"
+            kind = "a GTFS feed" if option in ("zones", "date") else "a table of stops (CSV)"
             raise InputError(f"--{option} needs {kind}: give one with --city")
     if rules.city == BUILT_IN or (rules.city is None and is_built_in(trips)):
         return ann_arbor_city(rules.driving(Driving()))
@@ -172,7 +173,7 @@ def city_of(rules: FleetRules, trips: CountedTrips) -> City:
         return city_of_stops(trips.name, trips.universe, trips.places, drive)
     if feed:
         zones, hubs = zones_from_csv(rules.zones) if rules.zones else (None, None)
-        return city_from_gtfs(path, zones=zones, hubs=hubs, driving=drive)
+        return city_from_gtfs(path, zones=zones, hubs=hubs, date=rules.date, driving=drive)
     return city_from_csv(path, rules.lines, rules.times, driving=drive, units=rules.units)
 
 

@@ -58,6 +58,10 @@ RULES = (
     option(
         "--zones", type=FILE, about="zones of a GTFS feed's stops: CSV with stop, zone, and optionally hub"
     ),
+    option(
+        "--date",
+        about="service day of a GTFS feed, for example 2026-03-02 (default: the one with most trips)",
+    ),
     option("--units", about=_units),
     option("--hours", about="part of the day, for example 08:00-10:00"),
     option(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         Driving,
         Line,
         city_from_csv,
-        city_from_gtfs,
         city_of_stops,
         city_on_earth,
         make_city,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from cbdp.transit.design import Costs, Demand, Design, PathDesigner, design_network, network_cost
     from cbdp.transit.dispatching import CheapestInsertion, Decision, State, Visit, operate, replay, visits_of
     from cbdp.transit.fleet_sizing import Cover, SearchSizer, Sizing, path_cover, size_fleet
+    from cbdp.transit.gtfs import city_from_gtfs
     from cbdp.transit.interfaces import PluginError, attempt
     from cbdp.transit.modes import Itineraries, Legs, ModeRule, Trips, legs_of, spread, trips_of_release
     from cbdp.transit.plugins import Check, check_plugin
@@ -57,10 +57,11 @@ MODE_CHOICES: Parts[ModeChoice] = Parts(
 )
 
 _NAMES_BY_MODULE = {
-    "city": "City Driving Line make_city city_from_csv city_from_gtfs city_of_stops city_on_earth",
+    "city": "City Driving Line make_city city_from_csv city_of_stops city_on_earth",
     "design": "Costs Demand Design PathDesigner design_network network_cost",
     "dispatching": "CheapestInsertion Decision State Visit operate replay visits_of",
     "fleet_sizing": "Cover SearchSizer Sizing path_cover size_fleet",
+    "gtfs": "city_from_gtfs",
     "interfaces": "PluginError attempt",
     "modes": "Itineraries Legs ModeRule Trips legs_of spread trips_of_release",
     "plugins": "Check check_plugin",

@@ -1,5 +1,5 @@
-"""A city as a shuttle service sees it: stops, travel times, zones, hubs and bus lines, given, or from stops alone, CSV tables or GTFS Schedule feeds
-(MobilityData). All of it is public; demand is never read.
+"""A city as a shuttle service sees it: stops, travel times, zones, hubs and bus lines, given, or from stops alone or CSV tables. All of it is public;
+demand is never read.
 
 `City.seconds` and `City.metres` are what four-step models call skim matrices: travel times and network distances between all pairs of stops (Ortúzar
 and Willumsen, 2011). Times are whole seconds, distances whole metres: events can then be compared without rounding.
@@ -20,19 +20,17 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError
-from cbdp.untrusted import zip_member
 from cbdp_features.calendar import SECONDS_PER_DAY
 from cbdp_features.places import Stops, zones_by_clustering
 
@@ -431,7 +429,7 @@ def _length_text(km: float) -> str:
     return f"{km:,.0f} km" if km >= 10 else f"{1000 * km:,.0f} m"
 
 
-# Cities from stops alone, from CSV tables and from GTFS Schedule feeds (MobilityData)
+# Cities from stops alone and from CSV tables
 
 
 URBAN_DRIVING = Driving(speed=30.0, detour=1.3)
@@ -530,7 +528,7 @@ def default_lines(city: City) -> list[Line]:
     return lines
 
 
-# Files: CSV tables, or a GTFS feed (a folder or a zip)
+# Files: CSV tables; GTFS feeds are read by `cbdp.transit.gtfs`
 
 
 Row = Mapping[str, str]
@@ -582,13 +580,13 @@ def _coordinates(rows: list[Row], names: list[str], units: str, where: str | Pat
     """Kilometres in a plane. Stops at the wrong scale are refused before anything is computed from them."""
     name = Path(where).name
     if "x" in rows[0] and "y" in rows[0]:
-        columns = [np.array([_number(r, c, where) for r in rows]) for c in ("x", "y")]
+        columns = [np.array([csv_number(r, c, where) for r in rows]) for c in ("x", "y")]
         x, y = in_km(columns[0], columns[1], units)
         check_extent(names, x, y, units, f"the stops of {name}")
         return x, y
     if "lat" in rows[0] and "lon" in rows[0]:
         try:
-            x, y = plane(*([_number(r, c, where) for r in rows] for c in ("lat", "lon")))
+            x, y = plane(*([csv_number(r, c, where) for r in rows] for c in ("lat", "lon")))
         except InputError as wrong:
             raise InputError(
                 f"{name}: {wrong}; a plane's coordinates belong into the columns x and y"
@@ -598,55 +596,6 @@ def _coordinates(rows: list[Row], names: list[str], units: str, where: str | Pat
     raise InputError(f"{name} has neither the columns x and y nor lat and lon: add the stops' coordinates")
 
 
-def city_from_gtfs(
-    feed: str | Path,
-    *,
-    zones: Mapping[str, str] | None = None,
-    hubs: Iterable[str] | None = None,
-    hours: tuple[int, int] = (0, SECONDS_PER_DAY),
-    driving: Driving | None = None,
-) -> City:
-    r"""A city from a GTFS feed: the stops that trips serve, and for each route and direction a line with its commonest stops.
-
-    Zones are the feed's `zone_id` unless `zones` has the stop; hubs are the stops of two or more routes unless named. The
-    headway is the median gap between departures from the first stop inside `hours` (seconds of the day).
-
-    >>> import tempfile
-    >>> feed = {"stops": "stop_id,stop_lat,stop_lon\nA,42.28,-83.74\nB,42.29,-83.73\n", "routes": "route_id,route_type\nR,3\n", "trips": "route_id,service_id,trip_id\nR,S,T\n", "stop_times": "trip_id,stop_id,stop_sequence,arrival_time,departure_time\nT,A,1,08:00:00,08:00:00\nT,B,2,08:09:00,08:09:00\n"}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = [Path(folder, f"{name}.txt").write_text(text) for name, text in feed.items()]
-    ...     city_from_gtfs(folder, zones={"A": "1", "B": "1"}, hubs=["A"]).names
-    ('A', 'B')
-    """
-    tables = _Feed(Path(feed))
-    stop_times = _stop_times_by_trip(
-        tables.read("stop_times.txt", ("trip_id", "stop_id", "stop_sequence", "departure_time"))
-    )
-    trips = {t["trip_id"]: t for t in tables.read("trips.txt", ("trip_id", "route_id"))}
-    served = {stop for calls in stop_times.values() for stop, _ in calls}
-    rows = [
-        r for r in tables.read("stops.txt", ("stop_id", "stop_lat", "stop_lon")) if r["stop_id"] in served
-    ]
-    if not rows:
-        raise InputError(
-            f"the GTFS feed {Path(feed).name} has no stop that a trip serves: check stop_times.txt"
-        )
-    names = [r["stop_id"] for r in rows]
-    x, y = plane(*([_number(r, c, "stops.txt") for r in rows] for c in ("stop_lat", "stop_lon")))
-    labels = [(zones or {}).get(r["stop_id"], r.get("zone_id", "") or "") for r in rows]
-    if "" in labels:
-        raise InputError(
-            f"the stop {names[labels.index('')]!r} has no zone_id in the feed: give its zone (`zones`, or --zones)"
-        )
-    routes: dict[str, set[str]] = defaultdict(set)
-    for trip, calls in stop_times.items():
-        for stop, _ in calls:
-            routes[stop].add(_trip(trips, trip)["route_id"])
-    chosen = list(hubs) if hubs is not None else [n for n in names if len(routes[n]) > 1]
-    bare = make_city(names, x, y, labels, chosen, driving=driving or URBAN_DRIVING)
-    return bare.with_lines(_gtfs_lines(bare, trips, stop_times, _headways_by_trip(tables), hours))
-
-
 def zones_from_csv(path: str | Path) -> tuple[dict[str, str], list[str] | None]:
     """The zone of every stop of a GTFS feed, and the hubs if any are marked: columns stop, zone, and optionally hub."""
     rows = _csv(Path(path), ("stop", "zone"))
@@ -654,40 +603,7 @@ def zones_from_csv(path: str | Path) -> tuple[dict[str, str], list[str] | None]:
     return {r["stop"]: r["zone"] for r in rows}, hubs or None
 
 
-class _Feed:
-    """The tables of a feed, from a folder or a zip."""
-
-    def __init__(self, path: Path) -> None:
-        if not path.exists():
-            raise InputError(f"there is no GTFS feed at {path}: give its folder or zip file")
-        self.path = path
-
-    def read(self, name: str, needed: tuple[str, ...], *, optional: bool = False) -> list[Row]:
-        if self.path.is_dir():
-            file = self.path / name
-            if not file.exists():
-                return self._missing(name, optional=optional)
-            try:
-                text = file.read_text(encoding="utf-8-sig")
-            except (OSError, UnicodeDecodeError):
-                raise InputError(f"{str(file)!r} cannot be read: it must be a file in UTF-8") from None
-            return _rows(text, name, needed, empty=optional)
-        content = zip_member(self.path, name)
-        if content is None:
-            return self._missing(name, optional=optional)
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError(f"{name} in {str(self.path)!r} cannot be read: it must be UTF-8") from None
-        return _rows(text, name, needed, empty=optional)
-
-    def _missing(self, name: str, *, optional: bool) -> list[Row]:
-        if optional:
-            return []
-        raise InputError(f"the GTFS feed {self.path.name} has no {name}: add it")
-
-
-def _rows(text: str, name: str, needed: tuple[str, ...], *, empty: bool = False) -> list[Row]:
+def csv_rows(text: str, name: str, needed: tuple[str, ...], *, empty: bool = False) -> list[Row]:
     reader = csv.DictReader(io.StringIO(text))
     try:
         head = reader.fieldnames or ()
@@ -712,10 +628,10 @@ def _csv(path: Path, needed: tuple[str, ...]) -> list[Row]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{path} cannot be read: give a CSV file in UTF-8") from None
-    return _rows(text, path.name, needed)
+    return csv_rows(text, path.name, needed)
 
 
-def _number(row: Row, column: str, where: str | Path) -> float:
+def csv_number(row: Row, column: str, where: str | Path) -> float:
     try:
         return float(row[column])
     except ValueError:
@@ -743,9 +659,9 @@ def _times(path: Path, names: list[str]) -> tuple[Floats, Floats | None]:
                     f"{path.name} has the stop {row[end]!r}, which is not in the table of stops: add it there"
                 )
         pair = position[row["from"]], position[row["to"]]
-        seconds[pair] = _number(row, "seconds", path)
+        seconds[pair] = csv_number(row, "seconds", path)
         if metres is not None:
-            metres[pair] = _number(row, "metres", path)
+            metres[pair] = csv_number(row, "metres", path)
     return seconds, metres
 
 
@@ -757,95 +673,8 @@ def _csv_lines(path: Path, city: City) -> list[Line]:
     for name, rows in grouped.items():
         stops = [city.code(r["stop"]) for r in rows]
         if "seconds" in rows[0] and all(r["seconds"] for r in rows[1:]):
-            run = [int(_number(r, "seconds", path)) for r in rows[1:]]
+            run = [int(csv_number(r, "seconds", path)) for r in rows[1:]]
         else:
             run = [int(city.seconds[a, b]) for a, b in pairwise(stops)]
-        lines.append(Line(name, tuple(stops), int(_number(rows[0], "headway", path)), tuple(run)))
+        lines.append(Line(name, tuple(stops), int(csv_number(rows[0], "headway", path)), tuple(run)))
     return lines
-
-
-def _gtfs_seconds(text: str) -> int | None:
-    """The second of the service day: unlike a time of day it may lie past 24:00:00, and a feed may leave it out."""
-    parts = text.split(":")
-    if len(parts) != 3 or not all(p.strip().isdigit() for p in parts):
-        return None
-    hours, minutes, seconds = map(int, parts)
-    return hours * 3600 + minutes * 60 + seconds
-
-
-def _stop_times_by_trip(rows: list[Row]) -> dict[str, list[tuple[str, int | None]]]:
-    """The stops of every trip in order, with their departure times."""
-    by_trip: dict[str, list[tuple[int, str, int | None]]] = defaultdict(list)
-    for row in rows:
-        if not row["stop_sequence"].isdigit():
-            raise InputError(
-                f"stop_times.txt has {row['stop_sequence']!r} in the column 'stop_sequence': give a whole number"
-            )
-        by_trip[row["trip_id"]].append(
-            (int(row["stop_sequence"]), row["stop_id"], _gtfs_seconds(row["departure_time"]))
-        )
-    return {trip: [(s, t) for _, s, t in sorted(v, key=lambda e: e[0])] for trip, v in by_trip.items()}
-
-
-def _trip(trips: Mapping[str, Row], trip: str) -> Row:
-    if trip not in trips:
-        raise InputError(f"stop_times.txt has the trip {trip!r}, which trips.txt does not have: add it there")
-    return trips[trip]
-
-
-def _headways_by_trip(feed: _Feed) -> dict[str, int]:
-    rows = feed.read("frequencies.txt", ("trip_id", "headway_secs"), optional=True)
-    return {r["trip_id"]: int(_number(r, "headway_secs", "frequencies.txt")) for r in rows}
-
-
-def _gtfs_lines(
-    city: City,
-    trips: Mapping[str, Row],
-    stop_times: Mapping[str, list[tuple[str, int | None]]],
-    headway_of: Mapping[str, int],
-    hours: tuple[int, int],
-) -> list[Line]:
-    """A one-way line for each route and direction: its commonest sequence of stops, with the times of its first trip."""
-    patterns: dict[tuple[str, str], Counter[tuple[str, ...]]] = defaultdict(Counter)
-    members: dict[tuple[str, str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for trip, calls in stop_times.items():
-        row = _trip(trips, trip)
-        key = row["route_id"], row.get("direction_id", "")
-        departs = calls[0][1]
-        if trip not in headway_of and (departs is None or not hours[0] <= departs < hours[1]):
-            continue
-        pattern = tuple(dict.fromkeys(stop for stop, _ in calls))  # a loop ends before it meets itself
-        patterns[key][pattern] += 1
-        members[*key, pattern].append(trip)
-    lines = []
-    for (route, direction), counted in sorted(patterns.items()):
-        stops, _ = max(counted.items(), key=lambda item: (item[1], len(item[0]), item[0]))
-        if len(stops) < 2:
-            continue
-        pattern_trips = members[route, direction, stops]
-        starts = sorted({t for trip in pattern_trips if (t := stop_times[trip][0][1]) is not None})
-        gaps = [b - a for a, b in pairwise(starts)]
-        headways = [headway_of[t] for t in pattern_trips if t in headway_of]
-        headway = min(headways) if headways else int(median(gaps)) if gaps else hours[1] - hours[0]
-        run = _run_seconds(
-            city, stops, dict(reversed(stop_times[pattern_trips[0]]))
-        )  # a loop's first call counts
-        name = f"{route} {direction}".strip()
-        codes = tuple(city.code(s) for s in stops)
-        offset = starts[0] % headway if starts else 0
-        lines.append(Line(name, codes, headway, run, both_ways=False, offset=offset))
-    return lines
-
-
-def _run_seconds(city: City, stops: tuple[str, ...], at: Mapping[str, int | None]) -> tuple[int, ...]:
-    """Seconds between consecutive stops: by the timetable, or as long as a shuttle takes where it says nothing."""
-    seconds = []
-    for a, b in pairwise(stops):
-        leaves, arrives = at[a], at[b]
-        scheduled = None if leaves is None or arrives is None else arrives - leaves
-        seconds.append(
-            scheduled
-            if scheduled is not None and scheduled > 0
-            else max(1, int(city.seconds[city.code(a), city.code(b)]))
-        )
-    return tuple(seconds)

@@ -43,6 +43,7 @@ class FleetRules:
     lines: str | None = None
     times: str | None = None
     zones: str | None = None
+    date: str | None = None  # service day of a GTFS feed; None: the day with most trips
     units: str = KM
     speed: float | None = None
     detour: float | None = None

@@ -280,6 +280,7 @@ def test_bad_input_is_one_sentence(made, tmp_path):
         "dimension=value": wrong(made, only=["weekday"]),
         "no dimension 'day'": wrong(made, only=["day=1"]),
         "--zones needs a GTFS feed": wrong(made, zones=str(tmp_path / "zones.csv")),
+        "--date needs a GTFS feed": wrong(made, date="2026-03-02"),
         "--lines needs a table of stops": lambda: size(str(made / "exact"), FleetRules(lines="lines.csv")),
         "--limit -1: give seconds, at least 0": wrong(made, limit=-1),
         "invalid seed -1": wrong(made, seed=-1),

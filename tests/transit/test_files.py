@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from cbdp.errors import InputError
-from cbdp.transit.city import Line, city_from_csv, city_from_gtfs, zones_from_csv
+from cbdp.transit.city import Line, city_from_csv, zones_from_csv
+from cbdp.transit.gtfs import city_from_gtfs
 from cbdp.transit.modes import ModeRule
 
 STOPS = "stop,zone,hub,x,y\na,n,1,0,0\nb,n,0,3,0\nc,s,1,0,9\nd,s,0,3,9\n"
@@ -100,6 +101,93 @@ def test_gtfs_city(tmp_path: Path, packed: bool) -> None:
     assert (back.stops, back.offset) == ((2, 0), 300)
     assert city.metres[0, 2] == pytest.approx(11.12 * 1300, rel=0.01)
     assert "shuttle-bus" in ModeRule().choose(city).labels
+
+
+CALENDAR = (
+    "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n"
+    "week,1,1,1,1,1,0,0,20260302,20260331\nsat,0,0,0,0,0,1,0,20260302,20260331\n"
+)
+
+
+def timetable(folder: Path, runs: dict[str, tuple[str, str, str]], **tables: str) -> Path:
+    """A feed of one route: by trip its service, its first departure and its stops, ten minutes apart."""
+    folder.mkdir(exist_ok=True)
+    for name, text in {"stops": FEED["stops.txt"], **tables}.items():
+        (folder / f"{name}.txt").write_text(text)
+    (folder / "trips.txt").write_text(
+        "route_id,trip_id,service_id\n" + "".join(f"R,{t},{service}\n" for t, (service, _, _) in runs.items())
+    )
+    rows = [
+        f"{trip},{stop},{k},{int(start[:2]) + k // 6:02d}:{int(start[3:]) + 10 * k % 60:02d}:00\n"
+        for trip, (_, start, stops) in runs.items()
+        for k, stop in enumerate(stops)
+    ]
+    (folder / "stop_times.txt").write_text("trip_id,stop_id,stop_sequence,departure_time\n" + "".join(rows))
+    return folder
+
+
+def test_a_city_is_one_service_day(tmp_path: Path) -> None:
+    """Weekday and Saturday buses are not pooled: the day with most trips is taken, or the day that is asked for."""
+    runs = {f"w{h}": ("week", f"{h:02d}:00", "AC") for h in (8, 9, 10)}
+    runs |= {f"s{h}": ("sat", f"{h:02d}:30", "AC") for h in (8, 10)}
+    feed = timetable(tmp_path / "feed", runs, calendar=CALENDAR)
+    assert [(n.headway, n.offset) for n in city_from_gtfs(feed, hubs="AC").lines] == [(3600, 0)]
+    saturday = city_from_gtfs(feed, hubs="AC", date="2026-03-07")
+    assert [(n.headway, n.offset) for n in saturday.lines] == [(7200, 1800)]
+    with pytest.raises(InputError, match=r"no trip .* runs on 2026-03-08"):
+        city_from_gtfs(feed, hubs="AC", date="20260308")
+    with pytest.raises(InputError, match="'2026March'"):
+        city_from_gtfs(feed, hubs="AC", date="2026-March")
+    changes = "service_id,date,exception_type\nweek,20260309,2\nsat,20260309,1\nsat,20260310,1\n"
+    (feed / "calendar_dates.txt").write_text(changes)
+    assert city_from_gtfs(feed, hubs="AC", date="2026-03-09").lines == saturday.lines
+    assert city_from_gtfs(feed, hubs="AC").lines[0].headway == 1800  # Tuesday 10 March has both
+
+
+def test_a_route_without_directions_runs_both_ways(tmp_path: Path) -> None:
+    """Trips in the other order are the way back, also where its stops are across the street."""
+    runs = {f"a{m}": ("", f"08:{m}", "ABC") for m in (10, 20, 30)} | {
+        "b": ("", "08:25", "CBA"),
+        "c": ("", "08:50", "CBA"),
+    }
+    lines = city_from_gtfs(timetable(tmp_path / "one", runs), hubs="AC").lines
+    assert [(n.name, n.stops, n.headway) for n in lines] == [
+        ("R", (0, 1, 2), 600),
+        ("R back", (2, 1, 0), 1500),
+    ]
+    stops = FEED["stops.txt"] + "D,42.1,-83.0001,s\nE,42.0,-83.0001,n\n"
+    runs = {"a": ("", "08:00", "ABC"), "b": ("", "08:30", "ABC"), "c": ("", "08:15", "DE")}
+    lines = city_from_gtfs(timetable(tmp_path / "two", runs, stops=stops), hubs="ACDE").lines
+    assert [n.stops for n in lines] == [(0, 1, 2), (3, 4)]
+
+
+def test_every_row_of_frequencies_counts(tmp_path: Path) -> None:
+    """A trip leaves at the headway of each of its parts of the day, between its start and its end."""
+    head = "trip_id,start_time,end_time,headway_secs\n"
+    rows = head + "a,06:00:00,09:00:00,600\na,09:00:00,10:00:00,1800\n"
+    feed = timetable(tmp_path / "feed", {"a": ("", "00:00", "AC")}, frequencies=rows)
+    assert city_from_gtfs(feed, hubs="AC").lines[0].headway == 600
+    later = city_from_gtfs(feed, hubs="AC", hours=(9 * 3600, 24 * 3600))
+    assert later.lines[0].headway == 1800
+    assert city_from_gtfs(feed, hubs="AC", hours=(11 * 3600, 24 * 3600)).lines == ()
+    (feed / "frequencies.txt").write_text(head + "a,09:00:00,06:00:00,600\n")
+    with pytest.raises(InputError, match="the end after the start"):
+        city_from_gtfs(feed, hubs="AC")
+
+
+def test_platforms_of_a_station_are_one_place_to_change(tmp_path: Path) -> None:
+    """Lines that stop at two platforms of a station meet there, and it is a hub."""
+    stops = (
+        "stop_id,stop_lat,stop_lon,zone_id,parent_station\nA,42.0,-83.0,n,\nP,42.05,-83.0,m,S\nQ,42.05,-83.0,m,S\n"
+        "C,42.1,-83.0,s,\nS,42.05,-83.0,m,\n"
+    )
+    feed = timetable(tmp_path / "feed", {"a": ("", "08:00", "AP"), "c": ("", "08:00", "QC")}, stops=stops)
+    (feed / "trips.txt").write_text("route_id,trip_id\nR,a\nT,c\n")
+    city = city_from_gtfs(feed, hubs=["A", "Q", "C"])
+    assert city.names == ("A", "P", "Q", "C")
+    assert [city.names[h] for h in city.hubs] == ["A", "P", "C"]
+    assert [n.stops for n in city.lines] == [(0, 1), (1, 3)]
+    assert [city.names[h] for h in city_from_gtfs(feed, hubs=["A", "S", "C"]).hubs] == ["A", "P", "C"]
 
 
 def test_bad_feeds_are_refused(tmp_path: Path) -> None:
