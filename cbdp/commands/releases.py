@@ -424,14 +424,16 @@ def export(release: str, form: str | None, out: str, **options: Any) -> int:
     chosen.check_options(settings)
     published = load(release)
     if "places" in settings:
-        settings["places"] = _stops(published, settings["places"], settings.get("origin", "origin"))
+        settings["places"] = _stops(published, settings["places"], settings.get("origin"))
     print(written(published, out, chosen, **settings))
     return 0
 
 
-def _stops(release: Release, path: str, origin: str) -> Stops:
+def _stops(release: Release, path: str, origin: str | None) -> Stops:
+    from cbdp.release.views import ends_of
     from cbdp_features.places import stops
 
     dimensions = release.features.universe.dimensions
+    origin = origin or (ends_of(release.features.universe) or ("origin",))[0]
     whole = origin in dimensions and all(isinstance(v, int) for v in dimensions[origin].values)
     return stops(Path(path), ids=int if whole else str)

@@ -220,11 +220,18 @@ def days_in(dimension: Dimension) -> list[dt.date] | None:
         return None
 
 
+def dates_in(dimension: Dimension) -> list[dt.date] | None:
+    """The values as dates, where all of them are written as such: a label of digits alone, such as 20250301, may mean anything."""
+    if not all(type(v) is dt.date or "-" in str(v) for v in dimension.values):
+        return None
+    return days_in(dimension)
+
+
 def dates_of(universe: Universe) -> Dates | None:
     """The first and the last date that a trip may have, where a dimension holds dates."""
     for dimension in universe.dimensions.values():
-        days = days_in(dimension)
-        if days is not None and all(type(v) is dt.date or "-" in str(v) for v in dimension.values):
+        days = dates_in(dimension)
+        if days is not None:
             return Dates(min(days), max(days))
     return None
 

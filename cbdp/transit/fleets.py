@@ -189,15 +189,17 @@ def city_of_stops(name: str, universe: Universe, places: Stops | None, driving: 
             f"the stops of {name} have no coordinates: give a table with --city stops.csv (columns stop, and lat and lon, or "
             "x and y with --units km or --units m)"
         )
-    code = {stop: n for n, stop in enumerate(places.ids)}
     stop_ids = list(dict.fromkeys(stops_in(universe)))
+    # stops that are numbers in a release may be text in a table
+    texts = {str(stop): n for n, stop in enumerate(places.ids)}
+    code = {stop: texts[str(stop)] for stop in stop_ids if str(stop) in texts}
     for stop in stop_ids:
         if stop not in code or np.isnan(places.lat[code[stop]]):
             raise InputError(
                 f"the stop {stop!r} has no coordinates: add them to the stops of the release, or give all stops with --city stops.csv"
             )
     rows = np.array([code[stop] for stop in stop_ids])
-    labels = _zone_of_stop(universe, places)
+    labels = _zone_of_stop(universe, places, code)
     stops = Stops(
         tuple(stop_ids),
         tuple(places.names[r] for r in rows),
@@ -214,13 +216,15 @@ def stops_in(universe: Universe) -> list[Hashable]:
     ]
 
 
-def _zone_of_stop(universe: Universe, places: Stops) -> dict[Hashable, Hashable] | None:
+def _zone_of_stop(
+    universe: Universe, places: Stops, code: Mapping[Hashable, int]
+) -> dict[Hashable, Hashable] | None:
     """The zone of each stop: as the trips are counted, else as the table of stops has it."""
     zone_of: dict[Hashable, Hashable] = {}
     for end in TRIP_ENDS:
         zones = universe.attributes.get(f"{end}.zone")
         if zones is None or zones.of != (end,):
-            return None if places.zone is None else dict(zip(places.ids, places.zone, strict=True))
+            return None if places.zone is None else {stop: places.zone[n] for stop, n in code.items()}
         codes = zones.codes.tolist()
         zone_of |= {v: zones.labels[c] for v, c in zip(universe.dimensions[end].values, codes, strict=True)}
     return zone_of

@@ -36,8 +36,8 @@ class Csv(Format):
         *,
         level: str | None = None,
         intervals: float | None = None,
-        origin: str = "origin",
-        destination: str = "destination",
+        origin: str | None = None,
+        destination: str | None = None,
     ) -> None:
         """Write trips.csv, features/<name>.csv, universe/places.csv (the names of stops) and about.json. Unknown numbers are empty.
 

@@ -23,7 +23,7 @@ from cbdp.features import Dimension, Universe
 from cbdp.release.ask import why_none
 from cbdp.release.export.base import Format, provenance_lines
 from cbdp.release.release import Release
-from cbdp.release.views import days_in
+from cbdp.release.views import dates_in, ends_of
 from cbdp_features.calendar import WEEKDAYS, dates_or_none, day_dimension
 from cbdp_features.places import Stops
 from cbdp_features.tables import column, text_of
@@ -121,12 +121,14 @@ def flows_of(
     release: Release,
     *,
     level: str | None = None,
-    origin: str = "origin",
-    destination: str = "destination",
+    origin: str | None = None,
+    destination: str | None = None,
 ) -> Flows:
-    """The published trips by period, origin and destination; with `level`, between the zones of that attribute."""
+    """The published trips by period, origin and destination (as `ends_of` finds them, unless named); with `level`, between the zones of that attribute."""
     universe = release.features.universe
     names = list(universe.dimensions)
+    usual = ends_of(universe) or ("origin", "destination")
+    origin, destination = origin or usual[0], destination or usual[1]
     for end in (origin, destination):
         if end not in names:
             raise InputError(
@@ -182,7 +184,7 @@ def _periods(dimensions: dict[str, Dimension]) -> tuple[Period, ...]:
 
 def _day_offsets(dimension: Dimension, *, apart: bool) -> Sequence[int]:
     """How many days after the first each value is: dates by the calendar, types of days one after the other; else the same day."""
-    dates = days_in(dimension)
+    dates = dates_in(dimension)
     if dates is not None:
         return [(day - min(dates)).days for day in dates]
     if not apart:
@@ -207,26 +209,38 @@ def _summed_rows(columns: tuple[Ints, Ints, Ints], value: Ints) -> tuple[Ints, I
     return period, origin, destination, sums, order[starts]
 
 
-def stop_coordinates(release: Release, places: Stops | None) -> dict[Hashable, tuple[float, float]]:
-    """Longitude and latitude of the stops, as given or else as published; NaN where there are none."""
+def stop_coordinates(
+    release: Release, ends: FlowEnds, places: Stops | None
+) -> dict[Hashable, tuple[float, float]]:
+    """Longitude and latitude of the stops of both ends, as given or else as published; NaN where there are none.
+
+    Stops that are numbers in the release may be text in a file of places.
+    """
     stops = places or release.places
     if stops is None:
         raise InputError(
             "the release has no coordinates: give places=cbdp_features.places.stops(…), or --places FILE"
         )
-    return dict(zip(stops.ids, zip(stops.lon.tolist(), stops.lat.tolist(), strict=True), strict=True))
+    listed = dict(zip(stops.ids, zip(stops.lon.tolist(), stops.lat.tolist(), strict=True), strict=True))
+    texts = {str(stop): point for stop, point in listed.items()}
+    dimensions = release.features.universe.dimensions
+    values = [v for name in (ends.origin, ends.destination) for v in dimensions[name].values]
+    return {v: listed.get(v) or texts.get(str(v), (np.nan, np.nan)) for v in values}
 
 
 def place_coordinates(release: Release, flows: Flows, places: Stops | None) -> tuple[Floats, Floats]:
     """Longitude and latitude of each place; of a zone, the mean of its stops'. Those that no trip uses may have none (NaN)."""
-    at = stop_coordinates(release, places)
+    at = stop_coordinates(release, flows.ends, places)
     universe = release.features.universe
     _, ends = places_of(universe, flows.ends)
-    sums = np.zeros((len(flows.ids), 3))
+    stops: dict[tuple[int, str], tuple[float, float]] = {}  # a stop of both ends counts once
     for name, place in zip((flows.ends.origin, flows.ends.destination), ends, strict=True):
-        points = np.array([at.get(v, (np.nan, np.nan)) for v in universe.dimensions[name].values])
-        here = ~np.isnan(points).any(axis=1)
-        np.add.at(sums, place[here], np.column_stack([points[here], np.ones(here.sum())]))
+        for value, p in zip(universe.dimensions[name].values, place.tolist(), strict=True):
+            stops[p, text_of(value)] = at[value]
+    points, place_of = np.array(list(stops.values())), np.array([p for p, _ in stops], dtype=np.int64)
+    here = ~np.isnan(points).any(axis=1)
+    sums = np.zeros((len(flows.ids), 3))
+    np.add.at(sums, place_of[here], np.column_stack([points[here], np.ones(here.sum())]))
     lost = flows.used[sums[flows.used, 2] == 0]
     if len(lost):
         raise InputError(
@@ -415,8 +429,8 @@ class LineFormat(Format):
         places: Stops | None = None,
         level: str | None = None,
         intervals: float | None = None,
-        origin: str = "origin",
-        destination: str = "destination",
+        origin: str | None = None,
+        destination: str | None = None,
     ) -> None:
         """Write the flows from place to place; with `intervals` (a confidence, say 0.9), with low and high of each count."""
         flows = flows_of(release, level=level, origin=origin, destination=destination)

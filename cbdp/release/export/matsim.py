@@ -21,7 +21,7 @@ from cbdp.release.export.base import (
     xml_comment,
     xml_text,
 )
-from cbdp.release.export.flows import Flows, Period, flows_of, labels_at, place_coordinates
+from cbdp.release.export.flows import Period, flows_of, labels_at, place_coordinates
 from cbdp.release.release import Release
 from cbdp_features.places import Stops
 from cbdp_features.tables import text_of
@@ -30,6 +30,7 @@ POPULATION_HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE population SYSTEM "http://www.matsim.org/files/dtd/population_v6.dtd">
 """
 WGS84_CODE = "EPSG:4326"
+MATSIM_MODES = frozenset({"bike", "car", "drt", "pt", "ride", "taxi", "truck", "walk"})
 GOLDEN_RATIO = (math.sqrt(5) - 1) / 2  # its multiples spread most evenly modulo 1 (Kronecker sequence)
 
 
@@ -47,20 +48,23 @@ class Matsim(Format):
         places: Stops | None = None,
         mode: str | None = None,
         crs: str = WGS84_CODE,
-        origin: str = "origin",
-        destination: str = "destination",
+        origin: str | None = None,
+        destination: str | None = None,
     ) -> None:
         """Write a person per trip. x and y are in the coordinate system `crs`, and the file says so.
 
         MATSim measures in metres: give the `crs` of its network, say EPSG:32617, or let MATSim convert (it does where the file says
-        EPSG:4326, longitude and latitude, and its configuration's `global.coordinateSystem` says another). Departures are evenly spaced over each period, those of one origin spread over all of it. Legs have the labels of the
-        universe's attribute `mode`, or the mode given, or "pt".
+        EPSG:4326, longitude and latitude, and its configuration's `global.coordinateSystem` says another). Departures are evenly spaced over each period, those of one origin spread over all of it. Legs have the mode given, or else the one of MATSim that comes nearest to the
+        label of the universe's attribute `mode` (the label itself is an attribute of the person), or "pt".
         """
         flows = flows_of(release, origin=origin, destination=destination)
         lon, lat = place_coordinates(release, flows, places)
         points = _points(lon, lat, crs)
         starts, ends = ([_about(end, label) for label in flows.ids] for end in ("origin", "destination"))
-        legs = _modes(release, flows, mode)
+        labels = labels_at(release, "mode", flows.first) if mode is None else None
+        legs = [(xml_attribute(mode or "pt"), "")] * len(flows.count)
+        if labels is not None:
+            legs = [(xml_attribute(matsim_mode(text_of(n))), _about("mode", n)) for n in labels]
         number = 0
         with open_text(path) as out:
             out.write(POPULATION_HEAD + xml_comment(provenance_lines(release)) + _root(crs))
@@ -68,8 +72,8 @@ class Matsim(Format):
                 when = "".join(_about(name, label) for name, label in period.labels)
                 times = departures(period, int(flows.count[rows].sum())).tolist()
                 done = 0
-                for (o, d, count), leg in zip(flows.rows(rows), legs[rows], strict=True):
-                    about = starts[o] + ends[d] + when
+                for (o, d, count), (leg, label) in zip(flows.rows(rows), legs[rows], strict=True):
+                    about = starts[o] + ends[d] + when + label
                     for time in times[done : done + count]:
                         number += 1
                         out.write(_person(number, about, points[o], points[d], time, leg))
@@ -109,12 +113,15 @@ def departures(period: Period, trips: int) -> Ints:
     return period.begin + (2 * place + 1) * (period.end - period.begin) // (2 * max(trips, 1))
 
 
-def _modes(release: Release, flows: Flows, mode: str | None) -> list[str]:
-    """The mode of each flow."""
-    labels = labels_at(release, "mode", flows.first) if mode is None else None
-    if labels is None:
-        return [xml_attribute(mode or "pt")] * len(flows.count)
-    return [xml_attribute(text_of(label)) for label in labels]
+def matsim_mode(label: str) -> str:
+    """A mode that MATSim can route: a shuttle alone is `drt`; with buses it feeds transit, `pt`, as does what has no name in MATSim.
+
+    >>> [matsim_mode(label) for label in ("walk", "shuttle to next zone", "shuttle-bus-shuttle", "rail")]
+    ['walk', 'drt', 'pt', 'pt']
+    """
+    if label in MATSIM_MODES:
+        return label
+    return "drt" if "shuttle" in label and "bus" not in label else "pt"
 
 
 def _about(name: str, label: Hashable) -> str:

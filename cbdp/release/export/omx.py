@@ -47,8 +47,8 @@ class Omx(Format):
         level: str | None = None,
         zones: str | Path | None = None,
         intervals: float | None = None,
-        origin: str = "origin",
-        destination: str = "destination",
+        origin: str | None = None,
+        destination: str | None = None,
     ) -> None:
         """Write rows as origins and columns as destinations; the lookup (`stop`, or the level) has the id of each.
 
@@ -158,11 +158,13 @@ def flows_between_zones(flows: Flows, zones: str | Path | Sequence[str] | None) 
     at = {zone: p for p, zone in enumerate(ids)}
     place = np.array([at.get(text, -1) for text in flows.texts], dtype=np.int64)
     start, finish = place[flows.origin], place[flows.destination]
-    lost = np.flatnonzero(((start < 0) | (finish < 0)) & (flows.count > 0))
+    most = flows.count if flows.high is None else np.maximum(flows.count, flows.high)
+    lost = np.flatnonzero(((start < 0) | (finish < 0)) & (most > 0))
     if len(lost):
         end = flows.origin if start[lost[0]] < 0 else flows.destination
+        has = "has trips" if flows.count[lost[0]] > 0 else f"may have trips (up to {most[lost[0]]:,})"
         raise InputError(
-            f"the place {flows.texts[int(end[lost[0]])]!r} has trips and is not among the {len(ids):,} zones listed: add it to the "
+            f"the place {flows.texts[int(end[lost[0]])]!r} {has} and is not among the {len(ids):,} zones listed: add it to the "
             "list, or export with the level (say --level zone) that the list is of"
         )
     kept = np.flatnonzero((start >= 0) & (finish >= 0))

@@ -51,8 +51,8 @@ class Sumo(Format):
         network: str | Path | None = None,
         edges: str | Path | None = None,
         places: Stops | None = None,
-        origin: str = "origin",
-        destination: str = "destination",
+        origin: str | None = None,
+        destination: str | None = None,
     ) -> None:
         """Write the trips from each district to each other. Districts (TAZ) have the ids of the release; spaces and signs that SUMO
         does not take in ids are written as %XX, and the TAZ then also has its id as `name`.
@@ -263,14 +263,14 @@ Taz = Mapping[str, Mapping[str, float]]  # place → edge → weight
 
 def nearest_taz(release: Release, flows: Flows, streets: Streets, places: Stops | None) -> Taz:
     """The streets nearest to every stop; of a zone, those of all its stops, each as often as stops are there."""
-    at = stop_coordinates(release, places)
+    at = stop_coordinates(release, flows.ends, places)
     universe = release.features.universe
     stops: dict[str, dict[str, tuple[float, float]]] = {}
     _, ends = places_of(universe, flows.ends)
     for name, place in zip((flows.ends.origin, flows.ends.destination), ends, strict=True):
         for value, p in zip(universe.dimensions[name].values, place.tolist(), strict=True):
             stops_here = stops.setdefault(flows.texts[p], {})
-            if value in at and not np.isnan(at[value]).any():
+            if not np.isnan(at[value]).any():
                 stops_here[label_text(value)] = at[value]
     used = {flows.texts[p] for p in flows.used.tolist()}
     return {

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from exported import PLACES, city_release, mechanism_release, released_trips, zone_trips
 
+import cbdp
 from cbdp.errors import InputError
 from cbdp.release.export import export
+from cbdp.release.export.flows import flows_of
+from cbdp_features.places import Stops
 
 
 def test_geojson_lines_go_from_origin_to_destination(tmp_path: Path) -> None:
@@ -87,3 +90,33 @@ def test_geojson_is_read_by_gdal(tmp_path: Path) -> None:
     assert {
         (o, d, f"{t:%H:%M}"): n for o, d, t, n in rows
     } == trips  # GDAL knows a time of day when it sees one
+
+
+def test_a_zone_is_in_the_middle_of_its_stops_each_counted_once(tmp_path: Path) -> None:
+    """A stop at which trips begin and end weighs as much as one at which they only end."""
+    zones = {"A": "n", "B": "n", "C": "s"}
+    origins = cbdp.Dimension(["A", "C"], zone=["n", "s"])
+    ends = cbdp.Dimension(list(zones), zone=list(zones.values()))
+    release = released_trips(cbdp.Universe(origin=origins, destination=ends), {("C", "A"): 3})
+    places = Stops(tuple(zones), tuple(zones), np.array([42.0, 42.3, 42.5]), np.array([-83.0, -83.3, -83.5]))
+    export(release, tmp_path / "out.geojson", "geojson", level="zone", places=places)
+    (flow,) = json.loads((tmp_path / "out.geojson").read_text("utf-8"))["features"]
+    assert flow["geometry"]["coordinates"][1] == [pytest.approx(-83.15), pytest.approx(42.15)]
+
+
+def test_ends_of_other_names_and_ids_that_are_text_in_a_table(tmp_path: Path) -> None:
+    """Boarding and alighting need not be named, and stops that are numbers are met by text in a table of places."""
+    stops = cbdp.Dimension([30, 7])
+    release = released_trips(cbdp.Universe(boarding=stops, alighting=stops), {(30, 7): 4})
+    places = Stops(("30", "7"), ("a", "b"), np.array([42.0, 42.3]), np.array([-83.0, -83.3]))
+    export(release, tmp_path / "out.geojson", "geojson", places=places)
+    (flow,) = json.loads((tmp_path / "out.geojson").read_text("utf-8"))["features"]
+    assert flow["geometry"]["coordinates"] == [[-83.0, 42.0], [-83.3, 42.3]]
+
+
+def test_labels_of_digits_are_no_dates() -> None:
+    """Numbers that could be read as days follow each other as they are listed, and are not years apart."""
+    stops = cbdp.Dimension(["A", "B"])
+    universe = cbdp.Universe(origin=stops, destination=stops, day=["20250301", "20260301"])
+    flows = flows_of(released_trips(universe, {("A", "B", "20250301"): 1}))
+    assert [p.begin for p in flows.periods] == [0, 86400]

@@ -42,7 +42,8 @@ def test_matsim_plans_are_read_by_matsim_tools(tmp_path: Path) -> None:
         said = {a.attrib["name"]: a.text for a in person.find("attributes")}
         assert (said["origin"], said["destination"]) == (str(o), str(d))
         assert (start.attrib["type"], end.attrib["type"]) == ("origin", "destination")
-        assert leg.attrib["mode"] == MODES[d]
+        assert leg.attrib["mode"] == {"rail": "pt", "bus": "pt", "walk": "walk"}[MODES[d]]
+        assert said["mode"] == MODES[d]
         hour = start.attrib["end_time"][:2]
         assert said["time"] == f"{hour}:00"
         found[o, d, said["time"]] += 1

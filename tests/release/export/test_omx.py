@@ -13,6 +13,8 @@ from exported import STOPS, city_release, mechanism_release, released_trips, zon
 import cbdp
 from cbdp.errors import InputError
 from cbdp.release.export import export
+from cbdp.release.export.flows import FlowEnds, Flows, Period
+from cbdp.release.export.omx import flows_between_zones
 
 
 def _omx(path: Path) -> Any:
@@ -130,6 +132,20 @@ def test_omx_has_intervals_and_says_what_it_is(tmp_path: Path) -> None:
         assert said["source"].startswith(b"cbdp ")
         assert said["source"].endswith(b"mechanism constraint-based")
         assert omx["07:00 low"].attrs["begin"] == 25200
+
+
+@pytest.mark.parametrize("high", [0, 2])
+def test_omx_refuses_to_drop_what_may_be_there(high: int) -> None:
+    """With intervals, a place without published trips that may have some is not left out in silence."""
+    columns = [
+        np.array(v, dtype=np.int64) for v in ([0, 0], [0, 0], [1, 2], [4, 0], [0, -1], [3, 0], [5, high])
+    ]
+    flows = Flows(FlowEnds(), ("A", "B", "C"), (Period((), 0, 86400),), *columns)
+    if not high:
+        assert flows_between_zones(flows, ["B", "A"]).count.tolist() == [4]
+        return
+    with pytest.raises(InputError, match=r"the place 'C' may have trips \(up to 2\)"):
+        flows_between_zones(flows, ["B", "A"])
 
 
 @pytest.mark.parametrize(
