@@ -508,7 +508,7 @@ def size_fleet(source: str, page: str | None, **rules: Any) -> int:
 )
 @rules_options
 def compare_fleet(release: str, trips: str, page: str | None, **rules: Any) -> int:
-    """A release's fleet on the real trips: the paper's Table 1 row."""
+    """A release's fleet on the real trips: its row of Table 1 of Fioretto, Lee and Van Hentenryck (2018)."""
     from cbdp.app.fleet import compare
 
     return compare(release, trips, rules_of(rules), page=page)

@@ -275,7 +275,7 @@ def write_page(path: Path, html: str, *, internal: bool) -> None:
 
 
 def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: str | None = None) -> int:
-    """Print the paper's Table 1 row of a release: its fleet and the fleet of the real trips, both run on the real trips."""
+    """Print a release's row of Table 1 of Fioretto, Lee and Van Hentenryck (2018): its fleet and the fleet of the real trips, both run on the real trips."""
     chosen = rules or FleetRules()
     print(INTERNAL_WARNING)
     published_counts = published_trips(release)
@@ -297,10 +297,10 @@ def compare(release: str, trips: str, rules: FleetRules | None = None, *, page: 
     services = [operated(city, fleet, riders, chosen, log=out is not None) for fleet in fleets]
     print("\n".join(comparison_table(city, *(figures(s, city) for s in services))))
     print(
-        f'Both fleets carry the real riders; "real" is the fleet of the real trips. Fleets are {chosen.promise}.'
+        f'Both fleets carry the real riders; "real" is the fleet of the real trips. Fleets are {chosen.service_level}.'
     )
     if out:
-        about = f"The fleet of {published.name}, {chosen.promise}, on the real riders."
+        about = f"The fleet of {published.name}, {chosen.service_level}, on the real riders."
         write_page(out, service_page(city, services[0], about=about, internal=True), internal=True)
     return 0
 
@@ -336,11 +336,11 @@ def size(source: str, rules: FleetRules | None = None, *, page: str | None = Non
         print(f"no fleet found: {sized.reason}")
         return 1
     service = operated(city, sized.fleet, riders, chosen, log=out is not None)
-    print(f"{sized.fleet.total:,} shuttles, {chosen.promise}")
+    print(f"{sized.fleet.total:,} shuttles, {chosen.service_level}")
     print("\n".join(service_table(city, service)))
     if out:
         demand_text = f" {in_words(demand[TOTAL])}." if demand else ""
-        about = f"The fleet of {trips.name}, {chosen.promise}, on the same riders.{demand_text}"
+        about = f"The fleet of {trips.name}, {chosen.service_level}, on the same riders.{demand_text}"
         html = service_page(city, service, about=about, demand=demand, internal=demand_source.internal)
         write_page(out, html, internal=demand_source.internal)
     return 0

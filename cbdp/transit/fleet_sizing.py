@@ -348,9 +348,10 @@ class _Search:
 # The minimum fleet without shared rides, as a minimum path cover (Vazifeh et al., 2018)
 #
 # Leg j can follow leg i in one shuttle if the drive from i's destination reaches j's origin by j's departure plus the longest
-# wait. These pairs form the shareability graph, which has no cycle since legs are in order of departure. The fewest shuttles
-# are the number of legs less the size of a maximum matching of legs with their followers (Dilworth, 1950; Fulkerson, 1956), which
-# the algorithm of Hopcroft and Karp (1973) finds.
+# wait. These pairs form their vehicle-shareability network, which has no cycle since legs are in order of departure. It need not be
+# transitive, so shuttles are paths of it and not chains of an order: the fewest point-disjoint paths that cover all legs are as many as the
+# legs less the size of a maximum matching of legs with their followers (Boesch and Gimpel, 1977), which the algorithm of Hopcroft and Karp
+# (1973) finds.
 
 
 MAX_PAIRS = 200_000_000  # pairs of legs of one zone: 4 bytes each

@@ -73,7 +73,7 @@ class FleetRules:
         )
 
     @property
-    def promise(self) -> str:
+    def service_level(self) -> str:
         """What a fleet is sized for, in words."""
         parts = f", in each {self.period / 60:g} minutes" if self.period else ""
         return f"sized for a mean wait of at most {self.limit} s in every zone{parts}"
@@ -352,7 +352,7 @@ def comparison_table(city: City, ours: Figures, original: Figures) -> list[str]:
     mean = number(sum(finite) / len(finite), 3) if finite else "–"
     return [
         *aligned([head, *rows], right=range(1, len(head))),
-        f"Table 1, relative errors: {shown}; shuttles by zone, on average {mean}",
+        f"Relative errors, as in Table 1 of Fioretto, Lee and Van Hentenryck (2018): {shown}; shuttles by zone, on average {mean}",
     ]
 
 

@@ -1,7 +1,7 @@
 """Operations O(π, D): on-demand shuttles, event by event: the dynamic dial-a-ride problem (Cordeau and Laporte, 2007) by cheapest insertion.
 
 The rules are those of MATSim's extension for demand-responsive transport (Bischoff, Maciejewski and Nagel, 2017) for stop-based service: `patience` is its maximum
-wait, `ride_percent` and `ride_slack` its α and β of the maximum travel time, `stop_seconds` its stop duration. No library serves: fleet sizing runs
+wait, `ride_percent` and `ride_slack` its `maxDetourAlpha` and `maxDetourBeta` (its maximum *travel* time has the wait in it), `stop_seconds` its stop duration. No library serves: fleet sizing runs
 thousands of these simulations, in whole seconds and without chance, so that a test can compare every event with a second implementation of the rules.
 
 THE RULES. Times are whole seconds. `hop(a, b)` is the drive from stop a to stop b plus `stop_seconds` (slowing down, doors,
