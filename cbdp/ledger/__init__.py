@@ -286,7 +286,7 @@ class Ledger:
         charge = secrets.token_hex(16)
         with self._writing() as state:
             dataset = self._dataset or state.owner.name
-            state.refuse(Charge(charge, request, amount, what, "", dataset, covers, part))
+            state.check_admissible(Charge(charge, request, amount, what, "", dataset, covers, part))
             further = (covers.fields() if covers else {}) | (part.fields() if part else {})
             if amount.currency != "epsilon":
                 further["currency"] = amount.currency
@@ -314,7 +314,7 @@ class Ledger:
 
     def would_refuse(self, request: str, amount: Amount, covers: ChargeScope | None = None) -> None:
         """Raise `BudgetError` if a charge does not fit; nothing is written."""
-        self._current().refuse(Charge("", request, amount, "", "", "", covers))
+        self._current().check_admissible(Charge("", request, amount, "", "", "", covers))
 
     def released(self, charge: Charge, sha256: str, path: str | os.PathLike[str]) -> FinishedCharge:
         """Note that the charge's release is written and where; once per charge."""

@@ -129,8 +129,11 @@ class LedgerState:
     def left(self) -> Amount:
         return self.cap - self.spent
 
-    def refuse(self, charge: Charge) -> None:
-        """Whether a charge may be made: `BudgetError` if it exceeds a cap. A privacy filter (Rogers, Roth, Ullman and Vadhan 2016)."""
+    def check_admissible(self, charge: Charge) -> None:
+        """Whether a charge may be made: `BudgetError` if it exceeds a cap. A privacy filter (Rogers, Roth, Ullman and Vadhan 2016; Feldman and Zrnic 2021).
+
+        Window caps are for a person without other trips in the periods that a window cuts. Proof: docs/proofs/composition.md.
+        """
         if not charge.amount.within(self.left):
             raise BudgetError(
                 f"a charge of {charge.amount} does not fit: {self.left} of the cap {self.cap} is left for {self.owner}; "

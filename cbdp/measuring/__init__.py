@@ -1,4 +1,7 @@
-"""PRIVATE. From counts to measurements: here ε is spent. Nothing right of the wall may import it."""
+"""PRIVATE. From counts to measurements: here ε is spent.
+
+The wall (docs/explanation/wall.md) parts code that may see trips or counts, on its left, from code that may not. Nothing right of it may import this.
+"""
 
 from cbdp.measuring.answers import MAX_DENSE_TRIP_TYPES, cost_argument, measure, noisy_counts
 from cbdp.privacy.entropy import Entropy, InsecureSeededEntropy, SystemEntropy

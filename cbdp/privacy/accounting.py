@@ -121,7 +121,10 @@ class Sequential:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Answers about disjoint parts of the data (parallel composition, McSherry 2009): one trip is in one part, so the dearest part is the cost.
+    """Answers about disjoint parts of the data (parallel composition, McSherry 2009): the dearest part is the cost.
+
+    It holds where each unit lies in one part and is added or removed. A unit that is replaced may leave one part for another, so that both cost: then
+    noise must be for both changes, as l1 = 2 of `Trip("replace")` is.
 
     Proof: docs/proofs/composition.md.
     """
@@ -170,7 +173,7 @@ class EpsilonDeltaStatement:
 
     @cached_property
     def epsilon(self) -> Fraction:
-        """The least that is known at this δ, rounded up."""
+        """The least that Corollary 13 gives at this δ, rounded up."""
         return epsilon_of(self.rho, self.delta)
 
     def __str__(self) -> str:
@@ -232,7 +235,7 @@ def pure_to_rho(epsilon: Number) -> Fraction:
 
 
 def delta_of(rho: Number, epsilon: Number) -> float:
-    """The least δ that ρ-zCDP is known to give at this ε (Canonne, Kamath and Steinke 2020, Corollary 13), rounded up.
+    """The δ that Corollary 13 gives for ρ-zCDP at this ε (Canonne, Kamath and Steinke 2020), rounded up.
 
     Proof: docs/proofs/accounting.md.
 
@@ -244,7 +247,7 @@ def delta_of(rho: Number, epsilon: Number) -> float:
 
 
 def epsilon_of(rho: Number, delta: Number) -> Fraction:
-    """The least ε at which ρ-zCDP is known to give this δ (the inverse of `delta_of`), rounded up to nine digits.
+    """The least ε at which Corollary 13 gives this δ for ρ-zCDP (the inverse of `delta_of`), rounded up to nine digits.
 
     Proof: docs/proofs/accounting.md.
 
@@ -276,7 +279,7 @@ def _least_epsilon(r: float, log_delta: float) -> Fraction:
 
 
 def rho_for(epsilon: Number, delta: Number) -> Fraction:
-    """The largest ρ that is known to give (ε, δ) (the inverse of `delta_of`), rounded down to nine digits.
+    """The largest ρ for which Corollary 13 gives (ε, δ) (the inverse of `delta_of`), rounded down to nine digits.
 
     Proof: docs/proofs/accounting.md.
 

@@ -89,7 +89,9 @@ class Strategy:
 
 
 def square_root(periods: int) -> Strategy:
-    """The best for totals with Gaussian noise: C · C is the matrix of running totals, but for rounding (Fichtenberger, Henzinger and Upadhyay 2023).
+    """Near-optimal for totals with Gaussian noise: C · C is the matrix of running totals, but for rounding (Fichtenberger, Henzinger and Upadhyay 2023).
+
+    Rounding adds 0.3 % to the largest standard error of a total where there are 365 periods, and 0.8 % where there are 2,000.
 
     >>> square_root(4).rows.tolist()
     [[64, 0, 0, 0], [32, 64, 0, 0], [24, 32, 64, 0], [20, 24, 32, 64]]

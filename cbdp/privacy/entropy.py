@@ -13,7 +13,7 @@ Words = NDArray[np.unsignedinteger]  # uniform random words of 8, 16, 32 or 64 b
 
 
 class Entropy(Protocol):
-    """A source of uniform random words. A release refuses one whose `secure` is False.
+    """A source of uniform random words. What is drawn from one whose `secure` is False is a simulation, and its manifest and pages say so.
 
     >>> SystemEntropy().secure, InsecureSeededEntropy(0).secure
     (True, False)

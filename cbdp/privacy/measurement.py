@@ -1,4 +1,4 @@
-"""A noisy answer to one feature query: what crosses the wall."""
+"""A noisy answer to one feature query: what crosses the wall, from code that sees counts to code that does not (docs/explanation/wall.md)."""
 
 from __future__ import annotations
 

@@ -145,12 +145,12 @@ def unit_of(stated: object) -> Unit:
 # A person's counted trips of one period add a vector x of whole numbers to a feature's counts. All of x adds up to at most k = `max_trips`, so the counts
 # change by k in all, and where nothing else can be said, one count may change by k: x·x ≤ k². With `apart` a person has at most one trip in each slot, so
 # that a count which holds g slots changes by at most g. Fill the counts that hold the most slots first, up to k trips: every x that is
-# possible is majorised by that vector, and x·x, which is Schur-convex, is greatest there (Marshall, Olkin and Arnold 2011, 3.C.1).
+# possible is weakly majorised by that vector, and x·x, a sum of increasing convex functions, is greatest there (Marshall, Olkin and Arnold 2011, 3.C.1.b).
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The most by which adding or removing one unit can change one feature's counts."""
+    """The most by which the counts of one feature differ between neighbouring data sets: one unit is added, removed or (`Trip("replace")`) replaced."""
 
     l1: int  # all counts together
     l2_squared: int  # their squares together: the Euclidean length, squared

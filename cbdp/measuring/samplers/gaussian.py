@@ -63,8 +63,10 @@ class GaussianPieces:
 
     Block h has weight w_h = exp(−((start + h·step)² − start²)·rate). Signed: every block once for + and once for −, in turn; with blocks of
     one number 0 is there once. What lies beyond the last block K has the weight of geometric noise that is never below the bell:
-    w_K/(1 − R) with R = w_(K+1)/w_K, once or for both signs. Every threshold is a quotient of finitely many exponentials of
-    different fractions and no constant, so it is irrational (Lindemann and Weierstrass), and its digits are found.
+    w_K/(1 − R) with R = w_(K+1)/w_K, once or for both signs. Every threshold is irrational, so that its digits are
+    found: times 1 − R, numerator and denominator are sums of exponentials of fractions, which are linearly independent over the rationals where the
+    fractions differ (Lindemann and Weierstrass). If their quotient were rational, all coefficients would have that quotient. That of exp(0) is the number
+    of pieces of block 0 in either, so that the quotient would be 1, or ½ behind one of two signs of block 0; but it is less than these.
 
     Proof: docs/proofs/gaussian.md.
     """
