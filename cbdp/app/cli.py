@@ -547,14 +547,14 @@ def audit(
     json_file: str | None,
 ) -> int:
     """Attack a release before others do; exit 1 if a finding contradicts what it claims."""
-    from cbdp.app.audit.run import audit_release, check_output_path
+    from cbdp.app.audit.run import audit_release
     from cbdp.audit.findings import build, lines
-    from cbdp.commands.program import write_new
+    from cbdp.commands.program import check_new_beside, write_new
     from cbdp.progress import shown, silent
 
     outputs = [Path(p) for p in (out, json_file) if p is not None]
     for path in outputs:
-        check_output_path(path, Path(release), sensitive=trips is not None)
+        check_new_beside(path, Path(release), internal=trips is not None)
     if len({p.absolute() for p in outputs}) < len(outputs):
         raise InputError(f"--out and --json both name {str(outputs[0])!r}: choose two files")
     with shown(say if sys.stderr.isatty() else silent):

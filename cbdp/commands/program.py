@@ -337,6 +337,16 @@ def check_new(path: Path, *, internal: bool) -> None:
         _check_internal(path)
 
 
+def check_new_beside(path: Path, release: Path, *, internal: bool) -> None:
+    """As `check_new`, and not where a release's public files lie."""
+    folder = path.absolute().parent.resolve()  # `..` is a way out of the release, not a place in it
+    if release.is_dir() and release.resolve() in [folder, *folder.parents]:
+        raise InputError(
+            f"{str(path)!r} lies in the release, which is complete as it is: choose another place"
+        )
+    check_new(path, internal=internal)
+
+
 def write_new(path: Path, text: str, *, internal: bool = False) -> None:
     """Write a file that does not exist yet; `internal` is checked once more, for the work before may have taken long."""
     if internal:

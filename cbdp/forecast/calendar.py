@@ -9,21 +9,22 @@ import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from cbdp.config import Config, DayRange, DaySpan, SeriesSection
-from cbdp.errors import InputError
+from cbdp.errors import CbdpError, InputError
 from cbdp.features import FeatureDag, Universe
 from cbdp.forecast.plan import PlannedMechanism
 from cbdp.ledger import Charge, ChargeScope, Ledger, SeriesPart
 from cbdp.privacy.accounting import rho_for
 from cbdp.privacy.unit import RELEASE, Person, Unit
 from cbdp.release.earlier import with_renamed_values
+from cbdp.release.files import read_manifest
 from cbdp.release.layout import universe_hash
 from cbdp.release.release import Release
-from cbdp.release.series import FINAL, PRELIMINARY, RUNNING_TOTALS, InSeries
+from cbdp.release.series import FINAL, PRELIMINARY, RUNNING_TOTALS, InSeries, series_from
 from cbdp_features.calendar import DAY_STARTS, dates_or_none, day_dimension, fixed_offset, seconds_of_day
 from cbdp_features.contribution import contribution_structure
 
@@ -90,6 +91,15 @@ def slot_of(config: Config, place: InSeries) -> Slot:
         ("series",),
         f"the series has no {place.stage} release of {place.first} to {place.last}: give the configuration it was made with",
     )
+
+
+def slot_of_release(config: Config, release: Path) -> Slot | None:
+    """Which release of the configured series a folder holds; None, the first, if its manifest does not say."""
+    try:
+        series = series_from(read_manifest(release).get("series"))
+    except CbdpError:
+        return None
+    return None if series is None else slot_of(config, series)
 
 
 def _slots(series: SeriesSection, label: str, first: dt.date, last: dt.date) -> Iterator[Slot]:

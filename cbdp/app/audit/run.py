@@ -19,8 +19,7 @@ from cbdp.audit.findings import Audit, Finding
 from cbdp.audit.optimality import published_answers
 from cbdp.audit.own_release import OwnRelease, open_own_release
 from cbdp.audit.tables import from_release
-from cbdp.commands.program import check_new
-from cbdp.errors import CbdpError, InputError
+from cbdp.errors import InputError
 from cbdp.mechanisms import Mechanism, of
 from cbdp.progress import tell
 from cbdp.release.files import MANIFEST
@@ -28,8 +27,6 @@ from cbdp.release.release import Release
 
 if TYPE_CHECKING:
     from cbdp.app.plan import Plan
-    from cbdp.config import Config
-    from cbdp.forecast.calendar import Slot
 
 
 # trip types: a table with more is not attacked cell by cell, which takes memory for each
@@ -211,9 +208,10 @@ def _plan_of(config: str | Path, release: Path) -> Plan:
     """What the configuration asks for, whatever state its ledger and its output are in: the audit looks at those itself."""
     from cbdp.app.plan import plan
     from cbdp.config import read
+    from cbdp.forecast.calendar import slot_of_release
 
     loaded = read(config)
-    slot = None if loaded.series is None else _slot_of_release(loaded, release)
+    slot = None if loaded.series is None else slot_of_release(loaded, release)
     with tempfile.TemporaryDirectory() as folder:
         privacy = replace(loaded.privacy, ledger=f"{folder}/ledger", cap=None, cap_delta=None)
         output = replace(loaded.output, path=f"{folder}/output")
@@ -221,19 +219,6 @@ def _plan_of(config: str | Path, release: Path) -> Plan:
             privacy = replace(privacy, cap=loaded.privacy.cap, cap_delta=loaded.privacy.cap_delta)
             output = replace(output, path=f"{folder}/{{period}}")
         return replace(plan(replace(loaded, privacy=privacy, output=output), slot), config=loaded)
-
-
-def _slot_of_release(config: Config, release: Path) -> Slot | None:
-    """Which release of the series is audited; the first, if its manifest does not say."""
-    from cbdp.forecast.calendar import slot_of
-    from cbdp.release.files import read_manifest
-    from cbdp.release.series import series_from
-
-    try:
-        series = series_from(read_manifest(release).get("series"))
-    except CbdpError:  # a finding of its own
-        return None
-    return None if series is None else slot_of(config, series)
 
 
 def _ledger_request(planned: Plan) -> guarantee_check.LedgerRequest:
@@ -264,13 +249,3 @@ def recipe_mechanism(release: Release) -> Mechanism:
     """The mechanism that makes a release again. Raises `InputError` where the recipe does not say all that this takes."""
     settings = {name: value for name, value in release.recipe.settings.items() if name != SOLVER_SETTING}
     return of(replace(release, recipe=replace(release.recipe, settings=settings)))
-
-
-def check_output_path(path: Path, release: Path, *, sensitive: bool) -> None:
-    """Before anything is read: a place that is free, in a folder that exists, and not where the public files lie."""
-    folder = path.absolute().parent.resolve()  # `..` is a way out of the release, not a place in it
-    if release.is_dir() and release.resolve() in [folder, *folder.parents]:
-        raise InputError(
-            f"{str(path)!r} lies in the release, which is complete as it is: choose another place"
-        )
-    check_new(path, internal=sensitive)
