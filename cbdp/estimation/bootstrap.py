@@ -5,8 +5,8 @@ drawn from the posterior (`Estimator.drawn`), the mechanism is re-run on them, a
 Efron and Tibshirani 1993, chapter 6; of empirical-Bayes estimates: Laird and Louis 1987).
 
 1. *Variance.* The mean square error of a count is that of its own group over the replicates, shrunk to the mean over groups of a similar estimate.
-2. *Misspecification.* Groups may differ by more than the model can see. The distance of the published estimate from the best linear unbiased answer
-   (`cbdp.estimation.gls`), against that distance in the replicates, is the evidence. The inflation of the mean square error is averaged over its posterior,
+2. *Misspecification.* Groups may differ by more than the model can see. The distance of the published estimate from the unbiased answer, the inverse-variance
+   combination of the sums that refine the group (`cbdp.estimation.gls`), against that distance in the replicates, is the evidence. The inflation of the mean square error is averaged over its posterior,
    under a prior on a grid up to ten times; without evidence it is about a tenth.
 3. *Optimism.* Where estimates differ among groups by many times their errors, the spread among groups was measured, and replicates err as the release does.
    Elsewhere it is an assumption (groups that are few are judged by finer ones) and draws may be smoother than true counts. There the mean square error is
@@ -94,7 +94,7 @@ class BootstrapReplicates:
 
     truth: Floats = field(repr=False)
     estimate: Floats = field(repr=False)
-    unbiased: Floats = field(repr=False)  # the best linear unbiased answers
+    unbiased: Floats = field(repr=False)  # the inverse-variance combinations
     further: Floats = field(repr=False)  # errors at the second level, drawn from what replicates published
 
     @property

@@ -1,10 +1,12 @@
 """Confidence intervals for published counts, computed from the published noisy answers. They cost no privacy.
 
-The coverage is frequentist: an interval of 90 % holds the truth nine times in ten *whatever the truth is*, for a busy stop as for an empty one, also among
-the counts that a reader picks because they are large. So it rests on noise of a known distribution, and on no prior.
+The coverage is frequentist: an interval of 90 % holds the truth nine times in ten *whatever the truth is*, for a busy stop as for an empty one, and so also
+among the counts whose *true* value is large. Counts that are picked because the *published* number is large are covered less, for their noise was picked with them
+(the winner's curse; Benjamini and Yekutieli 2005): of a thousand equal counts, hardly any of the ten largest noisy ones. The interval rests on noise of a known
+distribution, and on no prior.
 
-1. *Measured tables.* Noisy counts that add up to a group have noise of a known distribution whatever the trips are; the interval is centred on their best
-   linear unbiased combination (`cbdp.estimation.gls`). Its upper end is at least a quarter of the half-width, however far below zero the noisy answer is
+1. *Measured tables.* Noisy counts that add up to a group have noise of a known distribution whatever the trips are; the interval is centred on the
+   inverse-variance combination of the sums that refine it (`cbdp.estimation.gls`), not on the full generalised least-squares answer. Its upper end is at least a quarter of the half-width, however far below zero the noisy answer is
    (as Feldman and Cousins 1998 have it two deviations below zero): nobody shall read from "0 to 0" that there was no trip.
 2. *Censored counts.* Single trip types of a universe too large to list are published above a threshold only, and so are counts of some tables.
    With k the half-width of the noise, the interval is the noisy count ± k where it is published, and 0 to the threshold + k where it is not: whenever the noise

@@ -1,7 +1,7 @@
 """Answers to any question about a release: counts by any attributes, of any trip types (`where`), with intervals. No privacy is spent.
 
 Intervals are made from the measurements that add up to a count (generalised least squares, `cbdp.estimation.intervals`): their coverage is as stated for
-counts of every size. Where no measurements do, there are none, and the answer says why. With `sharp` they are about the estimate where this is narrower (a
+counts of every true size. Where no measurements do, there are none, and the answer says why. With `sharp` they are about the estimate where this is narrower (a
 parametric bootstrap, `cbdp.estimation.bootstrap`): these promise less, for they hold fewer of the largest counts, and take runs of the mechanism that made the
 release, once, whatever is asked.
 """
@@ -143,7 +143,7 @@ def _missing_intervals_note(release: Release, ends: Ends) -> str:
 def _sharp_intervals_note(confidence: float) -> str:
     return (
         f"Intervals are about the estimate where that is narrower: they hold about {100 * confidence:g} % of counts with the same estimate, but fewer of "
-        "the largest counts. Ask without “sharp” for intervals that hold counts of every size."
+        "the largest counts. Ask without “sharp” for intervals that hold counts of every true size."
     )
 
 

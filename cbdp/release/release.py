@@ -148,7 +148,7 @@ class Release:
         With `share_of`, some of the attributes in `by` (() for all trips that meet the conditions), the answer also tells each group's
         share of the trips with the same values of those attributes.
 
-        Intervals are made from the noisy answers and hold counts of every size as often as `confidence` says. Where no measurement adds up to a count, `low` and
+        Intervals are made from the noisy answers and hold counts of every true size as often as `confidence` says. Where no measurement adds up to a count, `low` and
         `high` are NaN, and the answer's `notes` say why, and whatever else a reader must know. With `sharp`, intervals are about the estimate where that is narrower:
         they hold fewer of the largest counts. For these the mechanism is run some ten times, once for all questions.
         """

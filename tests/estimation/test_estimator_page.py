@@ -63,7 +63,11 @@ def steps() -> Steps:
     every = margins(DAG, list(merged.values()))
     total = rate_model.expected_total(list(merged.values()))
     fitted = rate_model.fit_rates(
-        noisy, rate_model.fold_of_types(UNIVERSE), rate_model_margins(every), (total, total), table
+        noisy,
+        rate_model.fold_of_types(UNIVERSE),
+        rate_model_margins(every),
+        rate_model.ExpectedTotals(total, total),
+        table,
     )
     prior = leaf_prior(noisy, fitted.rate, table)
     independent = prior.expected(noisy)

@@ -143,11 +143,13 @@ def test_what_follows_moved_tables_is_what_they_would_lead_to() -> None:
     noisy, fold = leaves.values.astype(float), fold_of_types(UNIVERSE)
     table, sums = likelihood.count_likelihood(noisy, leaves.noise), measured_sums(DAG, measured)
     moved = perturbed_tables(measured, sums)
-    totals = rate_model.expected_total(measured), rate_model.expected_total(moved)
+    totals = rate_model.ExpectedTotals(rate_model.expected_total(measured), rate_model.expected_total(moved))
     found = rate_model.fit_rates(
         noisy, fold, margins(DAG, measured, table_perturbations(sums)), totals, table
     )
-    anew = rate_model.fit_rates(noisy, fold, margins(DAG, moved), (totals[1], totals[1]), table)
+    anew = rate_model.fit_rates(
+        noisy, fold, margins(DAG, moved), rate_model.ExpectedTotals(totals.perturbed, totals.perturbed), table
+    )
     change = np.log(anew.rate / found.rate)
     assert change.std() > 0.003
     assert np.corrcoef(found.log_rate_response, change)[0, 1] > 0.8

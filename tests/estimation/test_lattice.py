@@ -108,7 +108,8 @@ def test_mixtures_have_the_mean_that_is_expected() -> None:
     table = likelihood.count_likelihood(np.arange(-20.0, 3000.0), DiscreteLaplace(3.0))
     wanted = np.array([1e-6, 0.01, 0.3, 2.0])
     mild = likelihood.MIXTURE_SHAPES[
-        (likelihood.MIXTURE_SHAPES[:, 0] <= 0.9) & (likelihood.MIXTURE_SHAPES[:, 1] <= 0.9)
+        (likelihood.MIXTURE_SHAPES[:, likelihood.ZERO_SHARE] <= 0.9)
+        & (likelihood.MIXTURE_SHAPES[:, likelihood.LOG_MEAN_SPREAD] <= 0.9)
     ]
     mixed = table.mixtures(wanted, mild)
     np.testing.assert_allclose(mixed.sum(axis=2), 1, rtol=1e-12)

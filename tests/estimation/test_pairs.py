@@ -108,7 +108,7 @@ def test_a_type_does_not_speak_for_itself() -> None:
         known, found = told(noisy, 0)
         assert found is not None
         pair = found.log[ORIGIN[100], DESTINATION[100]]
-        judged.append(pair + found.without[np.searchsorted(known.index, 100)])
+        judged.append(pair + found.leave_one_out_log_ratio[np.searchsorted(known.index, 100)])
         factor.append(pair)
     assert factor[1] > factor[0] + 0.1
     assert judged[1] == pytest.approx(judged[0], abs=0.01)

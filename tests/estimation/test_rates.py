@@ -57,10 +57,14 @@ def test_a_leaf_never_enters_its_own_rate(wild: int, monkeypatch: pytest.MonkeyP
     played = [Played(getattr(module, name)) for module, name in decisions]
     for (module, name), decision in zip(decisions, played, strict=True):
         monkeypatch.setattr(module, name, decision)
-    before = rate_model.fit_rates(noisy, fold, found, (1500.0, 1500.0), tables[0]).rate
+    before = rate_model.fit_rates(
+        noisy, fold, found, rate_model.ExpectedTotals(1500.0, 1500.0), tables[0]
+    ).rate
     for decision in played:
         decision.play()
-    after = rate_model.fit_rates(changed, fold, found, (1500.0, 1500.0), tables[1]).rate
+    after = rate_model.fit_rates(
+        changed, fold, found, rate_model.ExpectedTotals(1500.0, 1500.0), tables[1]
+    ).rate
     assert after[u] == before[u]
     np.testing.assert_array_equal(after[fold == fold[u]], before[fold == fold[u]])
     assert (after[fold != fold[u]] != before[fold != fold[u]]).mean() > 0.9
@@ -81,7 +85,11 @@ def test_a_wild_noisy_count_raises_its_neighbours_and_hardly_itself() -> None:
         noisy = given[-1].values.astype(float)
         table = likelihood.count_likelihood(noisy, given[-1].noise)
         total = rate_model.expected_total(given)
-        made.append(rate_model.fit_rates(noisy, fold, margins(DAG, given), (total, total), table).rate)
+        made.append(
+            rate_model.fit_rates(
+                noisy, fold, margins(DAG, given), rate_model.ExpectedTotals(total, total), table
+            ).rate
+        )
     change = np.log(made[1] / made[0])
     moved = np.abs(change - np.median(change))  # the total and the shape are decided once, for all leaves
     beside = (codes[0] == codes[0][u]) & (fold != fold[u])

@@ -21,7 +21,7 @@ from cbdp.estimation.engine import Estimate, Estimator, Program, certify_estimat
 from cbdp.estimation.posterior.benchmarking import Benchmarks, benchmarked
 from cbdp.estimation.posterior.likelihood import LeafPosterior, count_likelihood, leaf_prior
 from cbdp.estimation.posterior.margins import margins, rate_model_margins
-from cbdp.estimation.posterior.rate_model import expected_total, fit_rates, fold_of_types
+from cbdp.estimation.posterior.rate_model import ExpectedTotals, expected_total, fit_rates, fold_of_types
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.estimation.posterior.shared_errors import (
     measured_sums,
@@ -96,7 +96,7 @@ def _posterior_leaves(
         noisy,
         fold_of_types(features.universe),
         rate_model_margins(lattice_margins),
-        (expected_total(measurements), expected_total(perturbed_tables(measurements, sums))),
+        ExpectedTotals(expected_total(measurements), expected_total(perturbed_tables(measurements, sums))),
         table,
         prior,
         lambda done: tell("expected counts", done),

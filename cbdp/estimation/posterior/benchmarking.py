@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,26 +133,34 @@ def _prior(elements: int) -> Floats:
     return np.asarray(prior)
 
 
+class ShiftedSums(NamedTuple):
+    """By element, how far the sum of its leaves moves with an offset, and the slope of that."""
+
+    shift: Floats
+    slope: Floats
+
+
 def _offsets(element: NDArray[Any], leaves: LeafPosterior, shift: Floats, rate_sensitivity: Floats) -> Floats:
     """By element, the offset of log rates at which its sum has moved by its shift (Newton's method)."""
     offset = np.clip(
         shift / np.maximum(rate_sensitivity, TUNING.min_variance), -TUNING.max_offset, TUNING.max_offset
     )
 
-    def moved_by(offset: Floats) -> Floats:
-        parts = map_parts(
-            lambda begin, end: _shifted_sums(
-                element, leaves.mean, leaves.rate_sensitivity, offset, TUNING.min_variance, begin, end
-            ),
-            len(element),
-        )
-        return np.asarray(np.sum(parts, axis=0))
+    def shifted(offset: Floats) -> ShiftedSums:
+        def part(begin: int, end: int) -> ShiftedSums:
+            sums = ShiftedSums(np.zeros(len(offset)), np.zeros(len(offset)))
+            unmoved = element, leaves.mean, leaves.rate_sensitivity, offset, TUNING.min_variance
+            _add_shifts(*sums, *unmoved, begin, end)
+            return sums
+
+        parts = map_parts(part, len(element))
+        return ShiftedSums(*(np.sum(columns, axis=0) for columns in zip(*parts, strict=True)))
 
     for _ in range(TUNING.newton_steps):
-        moved, slope = moved_by(offset)
+        moved, slope = shifted(offset)
         step = (shift - moved) / np.maximum(slope, TUNING.min_variance)
         offset = np.clip(offset + step, -TUNING.max_offset, TUNING.max_offset)
-        if np.abs(shift - moved).max() < 1e-3 * np.abs(shift).max():
+        if np.abs(shift - moved).max() < TUNING.newton_tolerance * np.abs(shift).max():
             break
     return offset
 
@@ -170,18 +178,16 @@ def _add_to_elements(sums, element, noisy, mean, variance, rate_sensitivity):  #
         sums[e].rate_sensitivity += rate_sensitivity[u]
 
 
-@compiled_ahead("i4[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
+@compiled_ahead("f8[::1], f8[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
 @kernel
-def _shifted_sums(element, mean, rate_sensitivity, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """By element, by how much the sum of some leaves moves with the offset, and its slope."""
-    sums = np.zeros((2, len(offset)))
+def _add_shifts(shifts, slopes, element, mean, rate_sensitivity, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Fill in `ShiftedSums` of some leaves, which begin with zeros."""
     for u in range(begin, end):
         e = element[u]
         first = max(mean[u], least)
         times, slope = clipped_multiplier(rate_sensitivity[u] / first * offset[e])
-        sums[0, e] += first * (times - 1.0)
-        sums[1, e] += rate_sensitivity[u] * slope
-    return sums
+        shifts[e] += first * (times - 1.0)
+        slopes[e] += rate_sensitivity[u] * slope
 
 
 @compiled_ahead("f8[::1], f8[::1], f8[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")

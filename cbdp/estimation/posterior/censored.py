@@ -19,6 +19,7 @@ from cbdp.estimation.posterior.likelihood import (
     MIN_PROBABILITY,
     RATE_PERTURBATION,
     CountLikelihood,
+    MixtureShape,
     count_likelihood,
     observed_columns,
     quadrature_means,
@@ -195,12 +196,10 @@ class StratifiedGroups:
             fit[s][lost & (not lost.all())] = -1e300
         return fit
 
-    def best(self) -> tuple[float, float]:
+    def best(self) -> MixtureShape:
         """The shape of the largest marginal likelihood over all strata, penalised."""
-        empty, spread = CENSORED_SHAPES[
-            int(np.argmax(self.evidence.sum(axis=0) + shape_penalty(CENSORED_SHAPES)))
-        ]
-        return float(empty), float(spread)
+        best = int(np.argmax(self.evidence.sum(axis=0) + shape_penalty(CENSORED_SHAPES)))
+        return MixtureShape(*CENSORED_SHAPES[best].tolist())
 
     def posterior(self) -> GroupPosterior:
         """Posterior means and variances, with shapes averaged by their evidence in a stratum and, less, in the others."""

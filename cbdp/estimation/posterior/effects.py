@@ -21,14 +21,14 @@ from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimation.posterior import kernels, rate_model
 from cbdp.estimation.posterior.censored import CensoredCounts, TypeGroups, regroup
-from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY
+from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, MixtureShape
 from cbdp.estimation.posterior.settings import TUNING
 from cbdp.features import Attribute, FeatureDag, Partition, Universe
 from cbdp_solvers.problem import bincount
 
 
 def split_by_effects(
-    features: FeatureDag, counts: CensoredCounts, expected: Floats, shape: tuple[float, float]
+    features: FeatureDag, counts: CensoredCounts, expected: Floats, shape: MixtureShape
 ) -> tuple[TypeGroups, Floats]:
     """The cells, in groups of types whose stops are about equally busy; `expected` is what is expected of each cell.
 
@@ -131,7 +131,7 @@ def _stop_effects(features: FeatureDag, counts: CensoredCounts, name: str) -> _S
     return _StopEffects(name, cells.element_of(codes), codes[place], size, left, combination, log)
 
 
-def _censored_log_likelihoods(counts: CensoredCounts, shape: tuple[float, float]) -> Floats:
+def _censored_log_likelihoods(counts: CensoredCounts, shape: MixtureShape) -> Floats:
     """Noisy counts, and then floors, × logarithms of the expected count: of such a count, and of one not above the floor."""
     expected = np.exp(TUNING.min_log_rate + TUNING.log_rate_step * np.arange(TUNING.log_rate_cells))
     mixed = counts.table.mixtures(expected, np.array([shape]))[:, 0]

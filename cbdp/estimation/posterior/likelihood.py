@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -34,10 +34,18 @@ MIN_MIXTURE_WEIGHT = 1e-300  # of a mixture: smaller numbers would only be slow 
 # The law of a noisy count given how many trips were to be expected
 
 
+ZERO_SHARE, LOG_MEAN_SPREAD = 0, 1  # the columns of arrays of shapes
 MIXTURE_SHAPES = np.array(
     [(empty, spread) for empty in TUNING.zero_shares for spread in TUNING.log_mean_spreads]
 )
 MIN_PROBABILITY = 1e-300
+
+
+class MixtureShape(NamedTuple):
+    """How counts vary about their rate."""
+
+    zero_share: float  # of types that have no trips
+    log_mean_spread: float  # standard deviation of the logarithms of the others' means
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +170,7 @@ def lognormal_mixtures(means: Floats, expected: Floats, shapes: Floats = MIXTURE
     A mean between two of the row is dealt to both so that means are kept: the part of each is a second difference of
     expected excesses E[(λ − a)⁺], which a log-normal law has in closed form; or of E[(a − λ)⁺], where these are small.
     """
-    empty, spread = shapes[:, 0].copy(), np.maximum(shapes[:, 1], 1e-3)
+    empty, spread = shapes[:, ZERO_SHARE].copy(), np.maximum(shapes[:, LOG_MEAN_SPREAD], 1e-3)
     centre = np.maximum(expected, MIN_PROBABILITY)[:, None] / (1 - empty)
     positive = np.ascontiguousarray(means[1:])
     below = np.searchsorted(positive, centre, side="right")
@@ -358,16 +366,31 @@ def observed_columns(column: NDArray[Any], group: Ints, columns: int) -> list[tu
     return [(np.flatnonzero(row), row[row > 0]) for row in often.reshape(-1, columns)]
 
 
-@compiled_ahead("u1[::1], f4[::1], f4[::1], i8", "u1[::1], f4[::1], i8[::1], i8")
-@kernel
-def stratum_sums(group, rate, noisy, groups):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """By group, the number of leaves, and the sums of their rates and of their noisy counts."""
-    sums = np.zeros((3, groups))
-    for u in range(len(group)):
-        sums[0, group[u]] += 1.0
-        sums[1, group[u]] += rate[u]
-        sums[2, group[u]] += noisy[u]
+class StratumSums(NamedTuple):
+    """By stratum, the number of leaves, and the sums of their rates and of their noisy counts."""
+
+    leaves: Floats
+    rate: Floats
+    noisy: Floats
+
+
+def stratum_sums(group: NDArray[Any], rate: NDArray[Any], noisy: NDArray[Any], groups: int) -> StratumSums:
+    sums = StratumSums(*(np.zeros(groups) for _ in range(3)))
+    _add_to_strata(*sums, group, rate, noisy)
     return sums
+
+
+@compiled_ahead(
+    "f8[::1], f8[::1], f8[::1], u1[::1], f4[::1], f4[::1]",
+    "f8[::1], f8[::1], f8[::1], u1[::1], f4[::1], i8[::1]",
+)
+@kernel
+def _add_to_strata(leaves, rates, noisy_sums, group, rate, noisy):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Fill in `StratumSums`, which begin with zeros."""
+    for u in range(len(group)):
+        leaves[group[u]] += 1.0
+        rates[group[u]] += rate[u]
+        noisy_sums[group[u]] += noisy[u]
 
 
 @compiled_ahead("u1[::1], i2[::1], i8, i8")
@@ -397,7 +420,8 @@ def shape_log_evidence(
 def shape_penalty(shapes: Floats = MIXTURE_SHAPES) -> Floats:
     """The log prior of each shape, in nats: without evidence counts are Poisson."""
     penalty: Floats = (
-        -TUNING.zero_inflation_penalty * (shapes[:, 0] > 0) - TUNING.spread_penalty * shapes[:, 1]
+        -TUNING.zero_inflation_penalty * (shapes[:, ZERO_SHARE] > 0)
+        - TUNING.spread_penalty * shapes[:, LOG_MEAN_SPREAD]
     )
     return penalty
 
@@ -416,14 +440,14 @@ def shape_posterior(fit: Floats, shapes: Floats = MIXTURE_SHAPES) -> Floats:
     return posterior
 
 
-def most_likely_shape(table: CountLikelihood, rate: Singles) -> tuple[float, float]:
+def most_likely_shape(table: CountLikelihood, rate: Singles) -> MixtureShape:
+    """The shape that all noisy counts together speak for, with its penalty."""
     group = rate_strata(rate, TUNING.shape_strata)
     groups = int(group.max()) + 1
-    many, rates, _ = stratum_sums(group, rate, rate, groups)
+    sums = stratum_sums(group, rate, rate, groups)
     often = column_counts(group, table.place, groups, len(table.used))
-    evidence = shape_log_evidence(table, rates / many, often, len(rate))[0]
-    empty, spread = MIXTURE_SHAPES[int(np.argmax(evidence.sum(axis=0) + shape_penalty()))]
-    return float(empty), float(spread)
+    evidence = shape_log_evidence(table, sums.rate / sums.leaves, often, len(rate))[0]
+    return MixtureShape(*MIXTURE_SHAPES[int(np.argmax(evidence.sum(axis=0) + shape_penalty()))].tolist())
 
 
 # The posterior of each leaf
@@ -578,7 +602,9 @@ def _calibrated_means(
         0.0,
         relative_variance * synthetic**2 / (relative_variance * synthetic**2 + chance),
     )
-    calibrated: Floats = np.maximum(synthetic + believed * (direct - synthetic), 1e-3 * synthetic)
+    calibrated: Floats = np.maximum(
+        synthetic + believed * (direct - synthetic), TUNING.min_calibration * synthetic
+    )
     calibrated *= (many @ synthetic) / (
         many @ calibrated
     )  # the total is known better from all answers together

@@ -78,7 +78,7 @@ def margins(
         sums = measured_margin_sums(
             partition.of_every_type(), partition.size, measured, inside, table_perturbations
         )
-        measured_directly = bool((sums.alone > 0.5).all())
+        measured_directly = bool((sums.alone > TUNING.min_single_noise_share).all())
         law = generalized_normal(sums.tails)
         columns = sums.value, sums.precision, *law, sums.table_perturbation
         nothing = not sums.precision.any()  # of the largest margins, mostly: then one number stands for all

@@ -26,7 +26,12 @@ from scipy.interpolate import CubicSpline
 from cbdp.arrays import Floats, Singles
 from cbdp.compiling import compiled_ahead, fast_kernel, kernel
 from cbdp.estimation.posterior import kernels, likelihood
-from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, CountLikelihood, most_likely_shape
+from cbdp.estimation.posterior.likelihood import (
+    MIN_PROBABILITY,
+    CountLikelihood,
+    MixtureShape,
+    most_likely_shape,
+)
 from cbdp.estimation.posterior.margins import Margin
 from cbdp.estimation.posterior.parallel import map_items
 from cbdp.estimation.posterior.settings import TUNING
@@ -128,11 +133,18 @@ class LeafRates:
     log_rate_response: Singles
 
 
+class ExpectedTotals(NamedTuple):
+    """The expected number of trips, by the tables and by perturbed ones."""
+
+    trips: float
+    perturbed: float
+
+
 def fit_rates(
     noisy: NDArray[Any],
     fold: NDArray[np.int8],
     margins: Sequence[Margin],
-    total: tuple[float, float],
+    total: ExpectedTotals,
     table: CountLikelihood,
     start: Floats | None = None,
     progress: Callable[[float], None] | None = None,
@@ -140,11 +152,11 @@ def fit_rates(
 ) -> LeafRates:
     """The rate of each leaf by the cross-fitted log-linear model; with `rng`, a posterior draw of it.
 
-    `total` is the number of trips as told by the tables, and by moved ones; `start` are public weights, which say how it is
+    `start` are public weights, which say how it is
     spread before data is seen.
     """
     models = _initial_models(fold, total, start)
-    shape: tuple[float, float] | None = None
+    shape: MixtureShape | None = None
     likely: Singles | None = None
     for done, margin in enumerate(margins):
         if done % TUNING.margins_per_shape_fit == 0:
@@ -164,17 +176,17 @@ def fit_rates(
     return LeafRates(models.cross_fitted, models.log_response)
 
 
-def _initial_models(fold: NDArray[np.int8], total: tuple[float, float], start: Floats | None) -> FoldModels:
+def _initial_models(fold: NDArray[np.int8], total: ExpectedTotals, start: Floats | None) -> FoldModels:
     """The total, spread evenly or as it is thought to be spread."""
-    rate = np.full(len(fold), total[0] / len(fold), dtype=np.float32)
+    rate = np.full(len(fold), total.trips / len(fold), dtype=np.float32)
     if start is not None:
-        np.multiply(start, total[0] / start.sum(), out=rate, casting="same_kind")
+        np.multiply(start, total.trips / start.sum(), out=rate, casting="same_kind")
     np.maximum(rate, kernels.MIN_RATE, out=rate)
-    log_response = np.full(len(fold), math.log(total[1] / total[0]), dtype=np.float32)
+    log_response = np.full(len(fold), math.log(total.perturbed / total.trips), dtype=np.float32)
     return FoldModels(fold, np.tile(rate, (TUNING.folds, 1)), log_response)
 
 
-def _log_likelihood_table(table: CountLikelihood, shape: tuple[float, float]) -> Singles:
+def _log_likelihood_table(table: CountLikelihood, shape: MixtureShape) -> Singles:
     """Columns × logarithms of the expected count: the log-likelihood of each noisy count that occurs.
 
     It is less that of next to no trips, or, of noisy counts that these do not explain, the largest: that is the same whatever the factors,
@@ -207,11 +219,11 @@ def _fit_margin_by_likelihood(
     models: FoldModels,
     column: NDArray[np.int16],
     likely: Singles,
-    shape: tuple[float, float],
+    shape: MixtureShape,
     rng: np.random.Generator | None,
 ) -> None:
     """Multiply the expected counts of each model by the margin's factors, if they vary."""
-    squared_cv = math.exp(shape[1] ** 2) / (1 - shape[0]) - 1
+    squared_cv = math.exp(shape.log_mean_spread**2) / (1 - shape.zero_share) - 1
     weighing = MarginFactors(margin, margin.of_leaves(), models, column, likely, squared_cv)
     weighed = models.each(weighing.weigh)
     log_bayes_factors = np.sum([each.log_bayes_factors for each in weighed], axis=0) * (
@@ -398,8 +410,11 @@ class RatioEstimate(NamedTuple):
     expected: Floats  # count, by the model
 
 
+# One record for each pair of variances that is tried.
+SHRINKAGE_TRIAL = np.dtype([("signal_variance", np.float64), ("overdispersion", np.float64)], align=True)
 SHRINKAGE_TRIALS = np.array(
-    [(s, b) for s in TUNING.trial_signal_variances for b in TUNING.trial_overdispersions]
+    [(s, b) for s in TUNING.trial_signal_variances for b in TUNING.trial_overdispersions],
+    dtype=SHRINKAGE_TRIAL,
 )
 # Rows of `_trial_sums`: the expected count before and after the factors, and the coefficients, from the constant on, of two polynomials
 # in what factors are multiplied by to keep the total: the change of the squared error, and the sum of squares of the leaves' changes.
@@ -444,13 +459,11 @@ def adjust_ratios(
         kept = [_concatenated([part[k] for part in parts]) for k in range(TUNING.folds)]
     deviate = None if rng is None else rng.standard_normal(margin.size)
 
+    trial: tuple[float, float] = SHRINKAGE_TRIALS[best].item()
+
     def factor(estimate: RatioEstimate) -> Floats:
-        shrunken: Floats = _shrunken_ratios(*estimate, *SHRINKAGE_TRIALS[best], TUNING.min_ratio)
-        return (
-            shrunken
-            if deviate is None
-            else _sampled_ratios(shrunken, deviate, estimate, *SHRINKAGE_TRIALS[best])
-        )
+        shrunken: Floats = _shrunken_ratios(*estimate, *trial, TUNING.min_ratio)
+        return shrunken if deviate is None else _sampled_ratios(shrunken, deviate, estimate, *trial)
 
     models.multiply(element, [factor(estimate) for estimate in kept], factor(ratios.perturbed()))
 
@@ -563,7 +576,11 @@ def _shrunken_ratios(ratio, precision, expected, signal, dispersion, least):  # 
     return factor
 
 
-@compiled_ahead("f8[::1], f8[::1], f8[::1], FOLD_SUMS[::1], f8[:,::1], f8", FOLD_SUMS=kernels.FOLD_SUMS)
+@compiled_ahead(
+    "f8[::1], f8[::1], f8[::1], FOLD_SUMS[::1], SHRINKAGE_TRIAL[::1], f8",
+    FOLD_SUMS=kernels.FOLD_SUMS,
+    SHRINKAGE_TRIAL=SHRINKAGE_TRIAL,
+)
 @fast_kernel
 def _trial_sums(ratio, precision, expected, fit, tried, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """`TRIAL_ROWS` × trials: what `_trial_scores` needs of the factors f of each trial, before they are scaled to keep the total.
@@ -581,7 +598,7 @@ def _trial_sums(ratio, precision, expected, fit, tried, least):  # type: ignore[
     sums[TRIAL_BEFORE], sums[TRIAL_ERROR] = expected.sum(), 2.0 * wy.sum() - wm.sum()
     sums[TRIAL_SQUARE] = 4.0 * wy_wy.sum() - 4.0 * wy_wm.sum() + wm_wm.sum()
     for t in range(len(tried)):
-        signal, dispersion = tried[t, 0], tried[t, 1]
+        signal, dispersion = tried[t].signal_variance, tried[t].overdispersion
         kept = linear = quadratic = one = two = three = four = 0.0
         for j in range(len(ratio)):
             error_variance = ratio_variance[j] + dispersion * share[j]
@@ -632,9 +649,13 @@ def expected_total(measurements: Sequence[Measurement], least: float = 1.0) -> f
     ]
     precision = sum(1 / v for _, v in totals)
     mean, deviation = sum(t / v for t, v in totals) / precision, math.sqrt(1 / precision)
-    if mean > 30 * deviation or deviation < 0.5:
+    if mean > TUNING.sharp_total_z * deviation or deviation < TUNING.sharp_total_deviation:
         return max(least, mean)
-    trips = np.exp(np.linspace(0.0, math.log(max(2.0, mean + 12 * deviation)), TUNING.total_grid_size))
+    trips = np.exp(
+        np.linspace(
+            0.0, math.log(max(2.0, mean + TUNING.total_grid_deviations * deviation)), TUNING.total_grid_size
+        )
+    )
     far = np.square((trips - mean) / deviation)
     likely = np.exp((far.min() - far) / 2) * np.sqrt(trips)
     return float(likely @ trips / likely.sum())

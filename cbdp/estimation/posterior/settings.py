@@ -37,6 +37,8 @@ class Tuning:
     # Margins that leaves are predicted from (margins.py)
     fewest_types: int = 3  # to an element: with fewer, a leaf's neighbours say next to nothing about it
     most_margins: int = 40  # that get factors: each costs passes over all leaves
+    # share of the noise, judged by kurtosis, that must be a single measurement's, or a margin counts as one without a table
+    min_single_noise_share: float = 0.5
     most_held: int = 96  # whose sums are held to what was measured (benchmarking.py)
 
     # Expected counts: factors of margins (rate_model.py; all but `folds` and `min_factor` serve sparse.py too)
@@ -54,6 +56,10 @@ class Tuning:
     min_elements_at_once: int = 2**16  # elements that may be weighed at a time, whatever the number of leaves
     # or one for so many leaves: all folds then hold 32 bytes for each of these
     leaves_per_element_at_once: int = 16
+    # deviations above 0 from which the total's prior says nothing, and the deviation (trips) below which it does not
+    sharp_total_z: float = 30.0
+    sharp_total_deviation: float = 0.5
+    total_grid_deviations: float = 12.0  # to which the grid of totals reaches
     total_grid_size: int = 2000  # numbers of trips that are weighed, spread over all orders of magnitude
 
     # Factors by likelihood: knots and grids (rate_model.py)
@@ -88,6 +94,7 @@ class Tuning:
     leaf_strata: int = 40
     # to a stratum that moves its mean: of fewer, a leaf's noise would be what is expected of it
     min_stratum_leaves: int = 4
+    min_calibration: float = 1e-3  # of a stratum's mean rate is left by its noisy counts
     # standard errors from which the strata's means are believed to differ from the expected
     min_stratum_z: float = 2.0
 
@@ -109,6 +116,7 @@ class Tuning:
     min_judged_elements: int = 40  # elements that are judged together: fewer tell a variance too badly
     max_benchmark_groups: int = 16
     newton_steps: int = 4  # until the sum of leaves that cannot fall below 0 has moved as far as predicted
+    newton_tolerance: float = 1e-3  # of the largest shift, at which that ends
     min_residual_share: float = (
         0.05  # of R that is left of R − V: posterior variances are estimates themselves
     )

@@ -24,7 +24,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
@@ -40,6 +40,7 @@ from cbdp.privacy.measurement import Measurement
 from cbdp_solvers.problem import bincount
 
 _EXCESS_GRID = np.concatenate([[0.0], np.logspace(*TUNING.log10_excess_range, TUNING.excess_grid_size)])
+# half at 0; of the others, even in logarithms, in proportion to 1/x, so small ones are favoured
 _EXCESS_PRIOR = np.concatenate([[1.0], _EXCESS_GRID[1:] ** -1 / np.sum(_EXCESS_GRID[1:] ** -1)]) / 2
 
 
@@ -178,13 +179,13 @@ def _holding_the_total(sums: Sequence[FeatureSums], leaves: tuple[Any, ...], off
     totals = [(float(s.measured.sum()), float(s.noise_variance.sum())) for s in sums]
     variance = 1.0 / sum(1.0 / of_table for _, of_table in totals)
     measured = variance * sum(value / of_table for value, of_table in totals)
-    before = float(_offset_sums(leaves, np.zeros_like(offset))[0].sum())
+    before = float(_offset_sums(leaves, np.zeros_like(offset)).mean.sum())
     # a little more is left to the program, which has the total itself
     room = max(TUNING.max_total_deviations * math.sqrt(variance), TUNING.max_total_share * abs(measured))
     low, high = min(before, measured - room), max(before, measured + room)
 
     def inside_room(fraction: float) -> bool:
-        return low <= float(_offset_sums(leaves, fraction * offset)[0].sum()) <= high
+        return low <= float(_offset_sums(leaves, fraction * offset).mean.sum()) <= high
 
     if inside_room(1.0):
         return offset
@@ -195,27 +196,37 @@ def _holding_the_total(sums: Sequence[FeatureSums], leaves: tuple[Any, ...], off
     return inside * offset
 
 
-def _offset_sums(leaves: tuple[Any, ...], offset: Floats) -> Floats:
+class CellSums(NamedTuple):
+    """By cell, sums over its leaves."""
+
+    mean: Floats
+    variance: Floats
+    rate_sensitivity: Floats
+
+
+def _offset_sums(leaves: tuple[Any, ...], offset: Floats) -> CellSums:
     """By cell, the sums of the leaves' means, variances and rate sensitivities, with these offsets of log rates."""
-    parts: list[Floats] = map_parts(
-        lambda begin, end: _offset_sums_of(*leaves, offset, TUNING.min_variance, begin, end), len(leaves[0])
-    )
-    return reduce(np.add, parts)
+
+    def part(begin: int, end: int) -> CellSums:
+        sums = CellSums(*(np.zeros(len(offset)) for _ in range(3)))
+        _add_to_cells(*sums, *leaves, offset, TUNING.min_variance, begin, end)
+        return sums
+
+    parts = map_parts(part, len(leaves[0]))
+    return CellSums(*(reduce(np.add, columns) for columns in zip(*parts, strict=True)))
 
 
-@compiled_ahead("i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
+@compiled_ahead("f8[::1], f8[::1], f8[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
 @kernel
-def _offset_sums_of(cell, mean, variance, rate_sensitivity, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """The same of some leaves."""
-    sums = np.zeros((3, len(offset)))
+def _add_to_cells(means, variances, slopes, cell, mean, variance, sensitivity, offset, least, begin, end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Fill in `CellSums` of some leaves, which begin with zeros."""
     for u in range(begin, end):
         k = cell[u]
         first = max(mean[u], least)
-        times, slope = clipped_multiplier(rate_sensitivity[u] / first * offset[k])
-        sums[0, k] += first * times
-        sums[1, k] += max(variance[u] * slope, least)
-        sums[2, k] += rate_sensitivity[u] * slope
-    return sums
+        times, slope = clipped_multiplier(sensitivity[u] / first * offset[k])
+        means[k] += first * times
+        variances[k] += max(variance[u] * slope, least)
+        slopes[k] += sensitivity[u] * slope
 
 
 @compiled_ahead("f8[::1], f8[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, i8, i8")
@@ -231,7 +242,7 @@ def _apply_offsets(mean_out, variance_out, cell, mean, variance, rate_sensitivit
 
 @inlined
 def clipped_multiplier(reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """1 + reach, but never below 0: what a leaf is multiplied by; and its slope."""
+    """What a leaf is multiplied by, and its slope: 1 + reach upwards, and 1/(1 − reach) downwards, which never falls to 0."""
     if reach >= 0:
         return 1.0 + reach, 1.0
     times = 1.0 / (1.0 - reach)

@@ -35,7 +35,7 @@ from cbdp.estimation.posterior.censored import (
     regroup,
 )
 from cbdp.estimation.posterior.effects import split_by_effects
-from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, LeafPosterior
+from cbdp.estimation.posterior.likelihood import MIN_PROBABILITY, LeafPosterior, MixtureShape
 from cbdp.estimation.posterior.margins import Margin, generalized_normal, measured_margin_sums
 from cbdp.estimation.posterior.rate_model import FACTOR_SPREADS, accepted_spreads, expected_total
 from cbdp.estimation.posterior.settings import TUNING
@@ -130,13 +130,13 @@ def sparse_posterior(
 
 def _cell_means_and_shape(
     features: FeatureDag, counts: CensoredCounts, tables: Sequence[Measurement]
-) -> tuple[Floats, tuple[float, float]]:
+) -> tuple[Floats, MixtureShape]:
     """The expected count of each cell by the tables; and the shape of its types' counts."""
     less = [_without_outliers(features, m, counts) for m in tables]
     margins, total = _cell_margins(features, less), expected_total(less)
-    empty, spread = counts.stratified(_cell_counts(margins, total, counts.sizes, 0.0)).best()
-    squared_cv = math.exp(spread**2) / (1 - empty) - 1
-    return _cell_counts(margins, total, counts.sizes, squared_cv), (empty, spread)
+    shape = counts.stratified(_cell_counts(margins, total, counts.sizes, 0.0)).best()
+    squared_cv = math.exp(shape.log_mean_spread**2) / (1 - shape.zero_share) - 1
+    return _cell_counts(margins, total, counts.sizes, squared_cv), shape
 
 
 def _independent_posterior(strata: StratifiedGroups, tables: Sequence[Measurement]) -> GroupPosterior:
@@ -246,7 +246,7 @@ def _cell_margins(features: FeatureDag, measured: Sequence[Measurement]) -> list
         size = int(element.max()) + 1
         measured_sums = measured_margin_sums(element, size, measured, inside)
         law = generalized_normal(measured_sums.tails)
-        measured_directly = bool((measured_sums.alone > 0.5).all())
+        measured_directly = bool((measured_sums.alone > TUNING.min_single_noise_share).all())
         margins.append(
             Margin(
                 by,
