@@ -41,7 +41,8 @@ EARTH_KM_PER_DEGREE = 111.2  # of latitude, on a sphere of radius 6,371 km
 class Driving:
     """How shuttles drive where no travel times are given: straight-line distance × `detour` at `speed` (km/h).
 
-    The defaults were chosen for the synthetic city (`cbdp.datasets.ann_arbor_city`) and give it the case study's fleet. It is
+    The defaults were chosen for the synthetic city (`cbdp.datasets.ann_arbor_city`) and give it the case study's fleet; other cities have
+    `URBAN_DRIVING`. It is
     16 km wide, wider than the real one, so 50 km/h between stops on its main roads takes as long as 35 km/h in the real city;
     these roads run straight to the centre, so ways are only a fifth longer than the straight line. Time lost at stops is
     counted by `Operations`.
@@ -71,6 +72,9 @@ class Driving:
         seconds = np.maximum(seconds, 1)
         np.fill_diagonal(seconds, 0)
         return seconds
+
+
+URBAN_DRIVING = Driving(speed=30.0, detour=1.3)  # where nothing else is given
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ class City:
     >>> from cbdp.transit import make_city
     >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
     >>> len(city), city.zones, int(city.seconds[0, 1])
-    (4, ('west', 'east'), 87)
+    (4, ('west', 'east'), 156)
     """
 
     names: tuple[str, ...]
@@ -191,6 +195,7 @@ def make_city(
 ) -> City:
     """A city from columns: `zones` holds the zone of each stop, `hubs` names the hubs (or says of each stop whether it is one).
 
+    Without travel times or `driving`, shuttles drive 30 km/h on ways that are 1.3 times the straight line.
     Where the given travel time is longer than a way through other stops, that way is taken, and its metres where metres are given.
 
     >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
@@ -206,7 +211,7 @@ def make_city(
             f"{len(listed)} stops have {len(px)} x, {len(py)} y and {len(code)} zones: give one of each for every stop"
         )
     _check_places(listed, px, py)
-    drive = driving or Driving()
+    drive = driving or URBAN_DRIVING
     ways = drive.metres(px, py) if metres is None else _whole_numbers("metres", metres)
     if seconds is None:
         times = drive.seconds(ways)
@@ -432,7 +437,6 @@ def _length_text(km: float) -> str:
 # Cities from stops alone and from CSV tables
 
 
-URBAN_DRIVING = Driving(speed=30.0, detour=1.3)
 ZONE_RADIUS_KM = 5.0  # from the middle of a zone to its farthest stop, at most
 MAX_ZONES = 40  # zones by rule: each has a fleet of its own, which is sized by itself
 DEFAULT_HEADWAY_SECONDS, DEFAULT_BUS_SPEED_KMH = 600, 30.0

@@ -122,7 +122,7 @@ class CheapestInsertion:
     >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
     >>> legs = legs_of(riders, ModeRule().choose(city))
     >>> operate(city, [1], legs, CheapestInsertion()).pickup.tolist()
-    [60, 553]
+    [60, 900]
     """
 
     name: ClassVar[str] = "cheapest-insertion"
@@ -290,7 +290,7 @@ def operate(
     >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
     >>> legs = legs_of(riders, ModeRule().choose(city))
     >>> operate(city, [1], legs, CheapestInsertion()).drop.tolist()
-    [263, 1015]
+    [402, 1710]
     """
     chosen = fleet if isinstance(fleet, Fleet) else Fleet(tuple(fleet))
     engine = _Engine(city, chosen, legs, operations or Operations())

@@ -20,7 +20,7 @@ import numpy as np
 from cbdp.errors import CbdpError, InputError
 from cbdp.parts import Parts, did_you_mean
 from cbdp.transit import DESIGNERS, DISPATCHERS, MODE_CHOICES, SIZERS
-from cbdp.transit.city import City, Line, make_city
+from cbdp.transit.city import City, Driving, Line, make_city
 from cbdp.transit.design import Arc, Costs, Demand, Design, PathDesigner, is_balanced, network_cost
 from cbdp.transit.dispatching import operate, replay, visits_from_json
 from cbdp.transit.fleet_sizing import SearchSizer, Sizing, zones_within_limit
@@ -276,7 +276,7 @@ def example_city() -> City:
     """Two zones of six stops, a hub in each, and a line between them."""
     x, y = [0, 1, 2, 0, 1, 2, 8, 9, 10, 8, 9, 10], [0, 0, 0, 2, 2, 2, 0, 0, 0, 2, 2, 2]
     names = [f"stop{i:02d}" for i in range(12)]
-    bare = make_city(names, x, y, ["west"] * 6 + ["east"] * 6, [names[2], names[6]])
+    bare = make_city(names, x, y, ["west"] * 6 + ["east"] * 6, [names[2], names[6]], driving=Driving())
     return bare.with_lines([Line("west–east", (2, 6), 300, (480,))])
 
 

@@ -148,7 +148,7 @@ class Service:
     >>> riders = Trips(np.array([0, 2]), np.array([1, 0]), np.array([60, 120]), (0, 3600))
     >>> legs = legs_of(riders, ModeRule().choose(city))
     >>> simulate(city, [1], legs).drop.tolist()
-    [263, 1015]
+    [402, 1710]
     """
 
     fleet: Fleet
@@ -195,7 +195,7 @@ def simulate(
     >>> legs = legs_of(riders, ModeRule().choose(city))
     >>> service = simulate(city, [1], legs)
     >>> (service.pickup - legs.release).tolist()
-    [0, 433]
+    [0, 780]
     """
     chosen = fleet if isinstance(fleet, Fleet) else Fleet(tuple(fleet))
     return simulate_within_budget(city, chosen, legs, operations or Operations(), log=log)

@@ -7,7 +7,7 @@ import pytest
 
 from cbdp.datasets import ann_arbor_city
 from cbdp.errors import InputError
-from cbdp.transit.city import Driving, Line, make_city
+from cbdp.transit.city import Driving, Line, city_of_stops, make_city
 
 
 def test_ways_are_metric() -> None:
@@ -73,3 +73,10 @@ def test_bad_driving_is_refused() -> None:
     for bad in ({"speed": 0}, {"detour": 0.9}):
         with pytest.raises(InputError):
             Driving(**bad)
+
+
+def test_cities_of_users_have_urban_driving() -> None:
+    """A city of columns drives as one of stops or files does; what the synthetic city needs is its own."""
+    city = make_city(["a", "b"], [0, 3], [0, 0], ["z", "z"], ["a"])
+    assert (city.metres[0, 1], city.seconds[0, 1]) == (3900, 468)
+    assert (city.metres == city_of_stops(["a", "b"], city.x, city.y).metres).all()
