@@ -79,10 +79,11 @@ URBAN_DRIVING = Driving(speed=30.0, detour=1.3)  # where nothing else is given
 
 @dataclass(frozen=True)
 class Line:
-    """A bus line: its stops in order, and a bus every `headway` seconds, the first at second `offset` of the day.
+    """A bus line: its stops in order, and a bus every `headway` seconds, one of them at second `offset` of the day.
 
     `run` holds the seconds between consecutive stops. A line that runs both ways returns along the same stops; buses leave
-    both ends at the same times. `hours` are the seconds of the day between which trips may use the line.
+    both ends at the same times. `hours` are the seconds of the day between which trips that use the line may set out; the line has no
+    first and no last bus, so whoever set out inside them gets one, however long the way to the stop takes.
 
     >>> from cbdp.transit import make_city
     >>> city = make_city(["A", "B", "C", "D"], [0, 1, 8, 9], [0, 0, 0, 0], ["west", "west", "east", "east"], ["A", "C"])
