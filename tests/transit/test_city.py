@@ -7,7 +7,10 @@ import pytest
 
 from cbdp.datasets import ann_arbor_city
 from cbdp.errors import InputError
-from cbdp.transit.city import Driving, Line, city_of_stops, make_city
+from cbdp.features import Dimension, Universe
+from cbdp.transit.city import URBAN_DRIVING, Driving, Line, city_of_stops, make_city
+from cbdp.transit.fleets import city_of_stops as city_of_trips
+from cbdp_features.places import Stops
 
 
 def test_ways_are_metric() -> None:
@@ -80,3 +83,13 @@ def test_cities_of_users_have_urban_driving() -> None:
     city = make_city(["a", "b"], [0, 3], [0, 0], ["z", "z"], ["a"])
     assert (city.metres[0, 1], city.seconds[0, 1]) == (3900, 468)
     assert (city.metres == city_of_stops(["a", "b"], city.x, city.y).metres).all()
+
+
+def test_stops_that_are_numbers_are_met_by_text() -> None:
+    """A release counts stops 30 and 7; the table of places has their ids as text."""
+    stops = Dimension([30, 7])
+    universe = Universe(origin=stops, destination=stops)
+    places = Stops(("7", "30"), ("a", "b"), np.array([42.0, 42.02]), np.array([-83.0, -83.0]), ("n", "s"))
+    city = city_of_trips("the release", universe, places, URBAN_DRIVING)
+    assert (city.names, city.zones) == (("30", "7"), ("s", "n"))
+    assert city.y[0] > city.y[1]
