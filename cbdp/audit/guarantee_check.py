@@ -23,9 +23,9 @@ from cbdp.audit.own_release import OwnRelease
 from cbdp.errors import CbdpError
 from cbdp.features import FeatureDag
 from cbdp.ledger import AccountOwner, Amount, Caps, Entry, Ledger, LedgerError
-from cbdp.ledger.charges import PrivacyMeasure, amount_charged
+from cbdp.ledger.charges import amount_charged
 from cbdp.privacy.accounting import DPCost, PrivacyGuarantee, ZCDPCost, cost_amount, epsilon_of, single_costs
-from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution, PrivacyMeasure
 from cbdp.privacy.unit import Person, Sensitivity, Trip, feature_sensitivity, sensitivity
 from cbdp.release.files import MANIFEST
 from cbdp.release.manifest import UNNAMED_NOISE, UNSTATED_NOISE, ZEROS_SKIPPED

@@ -24,10 +24,11 @@ from cbdp.forecast.inputs import check_chosen
 from cbdp.forecast.plan import PlannedMechanism
 from cbdp.forecast.running import REDRAWN_SUMS
 from cbdp.ledger import AccountOwner, Amount, BudgetError, Caps, Charge, ChargeScope, FinishedCharge, Ledger
-from cbdp.ledger.charges import PrivacyMeasure, amount_charged, measure_of
+from cbdp.ledger.charges import amount_charged, measure_of
 from cbdp.ledger.windows import PrivacyStatement, WorstCase, privacy_statement, window_text
 from cbdp.parts import settings_of
 from cbdp.privacy.accounting import Cost, DPCost, ZCDPCost, single_costs
+from cbdp.privacy.noise import PrivacyMeasure
 from cbdp.privacy.unit import MAX_TRIPS_CANDIDATES, RELEASE, Person, PrivateQuantile, Unit
 from cbdp.release.files import MANIFEST
 from cbdp.release.layout import universe_hash

@@ -364,7 +364,7 @@ def covers_of(
     if not dates:
         return ChargeScope.of(unit)
     apart = mechanism is not None and tells_periods_apart(mechanism)
-    return ChargeScope.of(unit, min(dates), max(dates), apart=apart)
+    return ChargeScope.of(unit, min(dates), max(dates), disjoint_periods=apart)
 
 
 def tells_periods_apart(mechanism: PlannedMechanism) -> bool:

@@ -23,7 +23,7 @@ from cbdp.features import SINGLETON
 from cbdp.forecast.calendar import Slot, charges_of, due_slots, last_of, series_of, shape_of
 from cbdp.forecast.plan import PlannedRelease, is_modelled
 from cbdp.ledger import Amount, Charge, ChargeScope, FinishedCharge, Ledger, SeriesPart
-from cbdp.ledger.charges import NANO_UNITS, SYMBOLS, PrivacyMeasure
+from cbdp.ledger.charges import NANO_UNITS, SYMBOLS
 from cbdp.ledger.windows import check_together, release_of, window_sums
 from cbdp.parts import did_you_mean
 from cbdp.privacy.continual import (
@@ -35,7 +35,7 @@ from cbdp.privacy.continual import (
     cost_of_redraw,
     table_noise_costs,
 )
-from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution
+from cbdp.privacy.noise import NOISE_DISTRIBUTIONS, NoiseDistribution, PrivacyMeasure
 from cbdp.release.files import MANIFEST, read_manifest
 from cbdp.release.serialization import exact_from
 from cbdp.release.series import RUNNING_TOTALS

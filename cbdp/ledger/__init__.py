@@ -51,7 +51,6 @@ from cbdp.ledger.charges import (
     Charge,
     ChargeScope,
     FinishedCharge,
-    PrivacyMeasure,
     SeriesPart,
     TotalSpent,
 )
@@ -66,6 +65,7 @@ from cbdp.ledger.store import (
 )
 from cbdp.ledger.windows import Caps
 from cbdp.numbers import Number, probability
+from cbdp.privacy.noise import PrivacyMeasure
 
 __all__ = [
     "AccountOwner",

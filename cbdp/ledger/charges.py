@@ -6,12 +6,13 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from cbdp.errors import InputError
 from cbdp.numbers import Number, positive, probability
 from cbdp.privacy.accounting import Cost
 from cbdp.privacy.continual import MAX_PERIODS, STRATEGIES
+from cbdp.privacy.noise import PrivacyMeasure
 from cbdp.privacy.unit import Person, Unit
 
 # Scope: the service days of a charge's rows, the unit that its promise protects, the part of a series that it pays
@@ -31,8 +32,8 @@ CALENDARS_WITHIN: Mapping[str, tuple[str, ...]] = {
 class ChargeScope:
     """The service days that a release looks at, and what is protected in them.
 
-    `apart` says that every measured table tells the unit's periods apart, so that what one period changes is in other counts
-    than what another changes: then several periods of a person cost their sum also where ρ is counted.
+    `disjoint_periods` (`apart` in files) says that every measured table tells the unit's periods apart, so that what one period changes is in other
+    counts than what another changes, and that their noise is independent: then several periods of a person cost their sum also where ρ is counted.
 
     `strategy` names the sums over releases that a charge for running totals pays, of at most `periods` releases: several days of a
     person cost what these sums make of them, which is at most what a group of so many units costs. `calendar` says how long these releases
@@ -49,7 +50,7 @@ class ChargeScope:
     max_trips: int = 0  # of a person; 0 for a trip
     first: dt.date | None = None  # None: any day
     last: dt.date | None = None
-    apart: bool = False
+    disjoint_periods: bool = False
     strategy: str = ""
     periods: int = 0
     calendar: str = ""  # weekly or monthly; else releases are of days
@@ -79,19 +80,26 @@ class ChargeScope:
             raise InputError(f"a charge cannot be for a calendar that is {self.calendar!r}")
         fits = self.unit != UNIT_PERSON or self.per in CALENDARS_WITHIN[self.calendar]
         monday = self.per != "week" or (self.first is not None and self.first.weekday() == 0)
-        if self.apart or self.first is None or not fits or not monday:
+        if self.disjoint_periods or self.first is None or not fits or not monday:
             raise InputError(
                 "running totals are charged for the days of whole releases, from a first to a last"
             )
 
     @classmethod
     def of(
-        cls, unit: Unit, first: dt.date | None = None, last: dt.date | None = None, *, apart: bool = False
+        cls,
+        unit: Unit,
+        first: dt.date | None = None,
+        last: dt.date | None = None,
+        *,
+        disjoint_periods: bool = False,
     ) -> ChargeScope:
         if isinstance(unit, Person):
-            return cls(UNIT_PERSON, getattr(unit, "per", "release"), unit.max_trips, first, last, apart)
+            return cls(
+                UNIT_PERSON, getattr(unit, "per", "release"), unit.max_trips, first, last, disjoint_periods
+            )
         kind = UNIT_TRIP if unit.neighbours == "add-remove" else UNIT_REPLACED_TRIP
-        return cls(kind, first=first, last=last, apart=apart)
+        return cls(kind, first=first, last=last, disjoint_periods=disjoint_periods)
 
     @classmethod
     def of_releases(cls, unit: Unit, first: dt.date, last: dt.date, calendar: str = "daily") -> ChargeScope:
@@ -114,7 +122,7 @@ class ChargeScope:
             stated["calendar"] = self.calendar
         if self.days:
             stated["days"] = self.days
-        return stated | ({"apart": True} if self.apart else {})
+        return stated | ({"apart": True} if self.disjoint_periods else {})
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> ChargeScope | None:
@@ -185,7 +193,6 @@ PART_FIELDS: Mapping[str, type] = {"series": str, "version": int, "period": str,
 # Amounts: ε or ρ in whole units of 10⁻⁹ and δ in units of 10⁻¹⁸, so that sums are exact
 
 
-PrivacyMeasure = Literal["epsilon", "rho"]
 SYMBOLS: dict[PrivacyMeasure, str] = {"epsilon": "ε", "rho": "ρ"}
 NANO_UNITS, ATTO_UNITS = 10**9, 10**18  # units in 1 of ε or ρ, and in 1 of δ
 UNLIMITED_UNITS = 10**30  # a total that no sum of charges comes near

@@ -29,19 +29,12 @@ from typing import Any
 import numpy as np
 
 from cbdp.errors import BudgetError, InputError
-from cbdp.ledger.charges import (
-    ATTO_UNITS,
-    UNIT_PERSON,
-    UNIT_REPLACED_TRIP,
-    Amount,
-    Charge,
-    ChargeScope,
-    PrivacyMeasure,
-)
+from cbdp.ledger.charges import ATTO_UNITS, UNIT_PERSON, UNIT_REPLACED_TRIP, Amount, Charge, ChargeScope
 from cbdp.numbers import Number, probability
 from cbdp.parts import did_you_mean
 from cbdp.privacy.accounting import MAX_STATED_LOSS, epsilon_of
 from cbdp.privacy.continual import STRATEGIES, Strategy
+from cbdp.privacy.noise import PrivacyMeasure
 
 # Running totals: exactly, from the strategy and from how many periods of the unit lie in each release
 #
@@ -234,14 +227,14 @@ def person_cost(charge: Charge, periods: int, cut: int = 0) -> Amount:
     Proof: docs/proofs/windows.md.
     """
     amount = charge.amount
-    apart = charge.covers is not None and charge.covers.apart
-    steps = periods + cut
-    times = steps
+    disjoint = charge.covers is not None and charge.covers.disjoint_periods
+    group_size = periods + cut
+    times = group_size
     if amount.currency == "rho":
         times = (
-            periods + 3 * cut if apart else steps * steps
+            periods + 3 * cut if disjoint else group_size * group_size
         )  # a period that counts twice is a group of two: 2² = 1 + 3
-    return Amount(times * amount.nano, _group_privacy_delta(amount, steps), amount.currency)
+    return Amount(times * amount.nano, _group_privacy_delta(amount, group_size), amount.currency)
 
 
 def running_total_cost(charge: Charge, steps: tuple[int, ...]) -> Amount:
@@ -288,7 +281,7 @@ class WindowSums:
     strict: bool = False  # periods that a window cuts count twice
     nano: dict[int, int] = field(default_factory=dict)  # first day of the window → ε or ρ
     atto: dict[int, int] = field(default_factory=dict)  # likewise δ, where there is any
-    everywhere: Amount = field(default_factory=Amount)  # charges that may be about any day
+    undated: Amount = field(default_factory=Amount)  # charges that may be about any day
 
     def add(self, charge: Charge) -> None:
         self.currency = charge.amount.currency
@@ -296,7 +289,7 @@ class WindowSums:
             touched = periods_at_most(charge.covers, self.days)
             covers = charge.covers
             long = covers is None or (covers.unit == UNIT_PERSON and covers.per != "day")
-            self.everywhere += person_cost(charge, touched, min(touched, 2) if self.strict and long else 0)
+            self.undated += person_cost(charge, touched, min(touched, 2) if self.strict and long else 0)
             return
         for start, cost in self._course(charge):
             self.nano[start] = self.nano.get(start, 0) + cost.nano
@@ -306,16 +299,16 @@ class WindowSums:
     def worst(self) -> tuple[Amount, dt.date | None]:
         """The dearest window, and its first day: the latest of several; None if it is any."""
         if not self.nano:
-            return self.everywhere, None
+            return self.undated, None
         start = max(self.nano, key=lambda day: (self.nano[day], day))
         delta = max(self.atto.values(), default=0)  # may be worst elsewhere: state what covers both
         worst = Amount(self.nano[start], delta, self.currency)
-        return self.everywhere + worst, dt.date.fromordinal(start)
+        return self.undated + worst, dt.date.fromordinal(start)
 
     def worst_with(self, charge: Charge) -> tuple[int, dt.date]:
         """The dearest of the windows that a further charge touches, with it: ε or ρ in units, and its first day."""
         nano, start = max((self.nano.get(day, 0) + cost.nano, day) for day, cost in self._course(charge))
-        return self.everywhere.nano + nano, dt.date.fromordinal(start)
+        return self.undated.nano + nano, dt.date.fromordinal(start)
 
     def _course(self, charge: Charge) -> Iterator[tuple[int, Amount]]:
         """What a charge costs in each window that it touches, by the window's first day."""

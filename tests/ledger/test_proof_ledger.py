@@ -105,7 +105,7 @@ def test_several_steps_cost_what_a_group_costs() -> None:
         ]
         told_apart = (periods - cut) * in_own[0] + cut * in_own[1]
         for apart, squares in ((False, together), (True, told_apart)):
-            charge = Charge("c", "r", one, "", "", "", replace(covering("day"), apart=apart))
+            charge = Charge("c", "r", one, "", "", "", replace(covering("day"), disjoint_periods=apart))
             assert person_cost(charge, periods, cut).nano == 1000 * squares
             pure = replace(charge, amount=Amount(1000, 0))
             assert person_cost(pure, periods, cut).nano == 1000 * steps

@@ -119,7 +119,7 @@ def test_a_ledger_holds_such_a_charge_and_limits_windows_by_it(tmp_path: Path) -
         {"strategy": "cube root", "periods": 5},
         {"strategy": "square root"},
         {"periods": 5},
-        {"strategy": "square root", "periods": 5, "apart": True},
+        {"strategy": "square root", "periods": 5, "disjoint_periods": True},
         {"strategy": "square root", "periods": 5, "per": "week"},
     ],
 )

@@ -13,12 +13,12 @@ import pytest
 
 from cbdp.errors import InputError
 from cbdp.ledger import Amount, Charge, ChargeScope
-from cbdp.ledger.charges import NANO_UNITS, PrivacyMeasure
+from cbdp.ledger.charges import NANO_UNITS
 from cbdp.ledger.windows import cost_in_days, relative_cost_of_steps, steps_touched, total_cost, window_sums
 from cbdp.measuring.answers import measure_sums
 from cbdp.privacy.continual import STRATEGIES
 from cbdp.privacy.entropy import InsecureSeededEntropy
-from cbdp.privacy.noise import noise_distribution
+from cbdp.privacy.noise import PrivacyMeasure, noise_distribution
 from cbdp.privacy.unit import Person, sensitivity
 
 MONDAY = dt.date(2026, 3, 2)
@@ -157,7 +157,7 @@ def test_the_dearest_place_in_a_span_is_found(strategy: str) -> None:
         {"calendar": "weekly", "per": "month"},
         {"calendar": "monthly", "per": "week"},
         {"calendar": "weekly", "per": "week", "first": MONDAY + DAY},
-        {"calendar": "weekly", "apart": True},
+        {"calendar": "weekly", "disjoint_periods": True},
         {"calendar": "weekly", "first": None, "last": None},
     ],
 )

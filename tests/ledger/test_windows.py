@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cbdp.ledger import Amount, Charge, ChargeScope
-from cbdp.ledger.charges import PrivacyMeasure
 from cbdp.ledger.windows import periods_at_most, periods_touched, person_cost, total_cost, window_sums
+from cbdp.privacy.noise import PrivacyMeasure
 
 DAY = dt.timedelta(days=1)
 BASE = dt.date(2026, 1, 28)  # near the end of a month and of a week
@@ -50,7 +50,7 @@ def naive_cost(charge: Charge, start: dt.date, days: int, *, strict: bool = Fals
     if charge.amount.currency == "epsilon":
         return charge.amount.nano * sum(steps)
     # steps of one period are in the same counts, those of several periods only where tables do not tell them apart
-    return charge.amount.nano * (sum(n**2 for n in steps) if covers.apart else sum(steps) ** 2)
+    return charge.amount.nano * (sum(n**2 for n in steps) if covers.disjoint_periods else sum(steps) ** 2)
 
 
 units = st.one_of(
@@ -113,7 +113,7 @@ def test_a_person_in_several_periods_costs_more_by_group_privacy() -> None:
     """Three days of one release: 3 ε, 9 ρ, or 3 ρ where every table tells the days apart; δ grows by m·exp((m − 1)·ε)."""
     assert person_cost(charged(10, person(0, 2)), 3) == Amount(30)
     assert person_cost(charged(10, person(0, 2), "rho"), 3) == Amount(90, 0, "rho")
-    assert person_cost(charged(10, person(0, 2, apart=True), "rho"), 3) == Amount(30, 0, "rho")
+    assert person_cost(charged(10, person(0, 2, disjoint_periods=True), "rho"), 3) == Amount(30, 0, "rho")
     found = person_cost(charged(10**9, person(0, 2), atto=10**6), 3)
     assert found.atto == pytest.approx(3 * 7.389056 * 10**6, rel=1e-6)
     assert found.delta > Fraction(3 * 7_389_056_098, 10**21)

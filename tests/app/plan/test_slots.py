@@ -61,7 +61,7 @@ def test_what_a_charge_says_holds_for_everybody(unit: Unit, measured: Sequence[s
     made = mechanism(measured, unit)
     assert tells_periods_apart(made) is apart
     covers = covers_of(unit, UNIVERSE, None, made)
-    assert covers.apart is apart
+    assert covers.disjoint_periods is apart
     charge = Charge("c", "r", Amount.charge_rho(made.claim().cost.rho), "", "", "", covers)
     worst = dict.fromkeys((1, 2, 3), Fraction(0))
     for person in everybody(unit):
@@ -85,4 +85,6 @@ def test_a_tree_tells_days_apart_unless_it_has_a_root() -> None:
 
 def test_a_release_as_the_unit_has_one_period() -> None:
     """There is nothing to tell apart."""
-    assert not covers_of(Person("card", 2), UNIVERSE, None, mechanism(["singleton"], Person("card", 2))).apart
+    assert not covers_of(
+        Person("card", 2), UNIVERSE, None, mechanism(["singleton"], Person("card", 2))
+    ).disjoint_periods
