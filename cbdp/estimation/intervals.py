@@ -184,7 +184,7 @@ def table_ends(release: ReleaseLike, name: str, risk: float) -> Ends:
 
 
 def _about(best: UnbiasedAnswer, risk: float) -> tuple[Floats, Floats]:
-    """Both ends about the best linear unbiased combination."""
+    """Both ends about the inverse-variance mean of direct sums."""
     half = np.where(best.told, best.half_width(risk), 0.0)
     low, high = best.value - half, np.maximum(best.value + half, np.ceil(MIN_UPPER_END_SHARE * half))
     return np.where(best.told, low, np.nan), np.where(best.told, high, np.nan)
