@@ -1,4 +1,4 @@
-"""Bounds of controlled rounding: the whole numbers that every real count may become, and the price of each cell's going up.
+"""Bounds of controlled rounding: the whole numbers that every real count may become, and the cost of each cell's going up.
 
 Controlled rounding (Cox and Ernst 1982) replaces every entry of a table by its floor or ceiling so that sums hold. Here leaves are reduced to cells:
 first the fractions of leaves that decide within a cell, then fixed-point counts and their ranges at every level, last the choice of cells that is left.
@@ -261,8 +261,8 @@ def _within_leaf_ranges(cells: IntegerRange, leaves: IntegerRange, cell: Indices
 #
 # Leaves of a cell are bound by nothing but the cell's count K. Given K, n = K − Σ⌊x_u⌋ of them go up, best those with the
 # largest fractions f, since going up costs (1 − f)² − f² = 1 − 2f. A cell's count takes one of two neighbouring values, and from the
-# lower to the higher exactly the leaf with the (n+1)-th largest fraction is added: the price of a cell's going up is
-# 1 − 2f_(n+1), whatever other cells do. So the distance is a constant plus a sum of prices over the cells that go up, and the
+# lower to the higher exactly the leaf with the (n+1)-th largest fraction is added: the cost of a cell's going up is
+# 1 − 2f_(n+1), whatever other cells do. So the distance is a constant plus a sum of costs over the cells that go up, and the
 # best choice of cells followed by the best choice of leaves is optimal.
 
 
@@ -272,7 +272,7 @@ class CellProblem:
 
     unit: int
     cell: Ints
-    cost: Ints  # price of each cell's going up, in units
+    cost: Ints  # cost of each cell's going up, in units
     names: tuple[str, ...]
     member: Ints  # feature × cell → set
     low: Ints

@@ -99,7 +99,7 @@ def min_cost_flow(network: Network, cost: Ints) -> Flow:
 
 
 def _cost_shift(cost: Ints, nodes: int) -> int:
-    """How many bits prices lose so that potentials stay whole numbers of 64 bits: none up to a million sets."""
+    """How many bits costs lose so that potentials stay whole numbers of 64 bits: none up to a million sets."""
     most = int(np.abs(cost).max(initial=0)) + 1
     return (most * (nodes + 2) // MAX_POTENTIAL).bit_length()
 
@@ -108,23 +108,30 @@ Arcs = tuple[Ints, Ints, Ints, Ints, Ints, NDArray[np.int8]]
 
 
 def _arcs(network: Network, nodes: Ints, cost: Ints) -> Arcs:
-    """Tails, heads, prices, capacities, flows and states: cells, sets, what is above the sets' bounds, what is below."""
+    """Tails, heads, costs, capacities, flows and states: cells, sets, what is above the sets' bounds, what is below."""
     up = network.second[nodes]
     below = np.where(up, nodes, network.parent[nodes])
     above = np.where(up, network.parent[nodes], nodes)
     width = (network.high - network.low)[nodes]
     tail = np.concatenate([network.tail, below, below, above])
     head = np.concatenate([network.head, above, above, below])
-    price = np.concatenate([cost, np.zeros(3 * len(nodes), dtype=np.int64)])
+    arc_cost = np.concatenate([cost, np.zeros(3 * len(nodes), dtype=np.int64)])
     capacity = np.concatenate(
         [np.ones(len(cost), dtype=np.int64), width, np.full(2 * len(nodes), INFINITE_CAPACITY)]
     )
-    return tail, head, price, capacity, np.zeros(len(tail), dtype=np.int64), np.ones(len(tail), dtype=np.int8)
+    return (
+        tail,
+        head,
+        arc_cost,
+        capacity,
+        np.zeros(len(tail), dtype=np.int64),
+        np.ones(len(tail), dtype=np.int8),
+    )
 
 
 def _initial_tree(network: Network, nodes: Ints, up: Bools, arcs: Arcs) -> tuple[Ints, ...]:
     """The first spanning tree, the sets as they are nested, with the cells of negative cost up: parents, arcs to them, depths, faults, potentials, children."""
-    tail, _, price, _, flow, state = arcs
+    tail, _, arc_cost, _, flow, state = arcs
     cells = len(up)
     flow[:cells] = up
     state[:cells] = np.where(up, AT_UPPER, AT_LOWER)
@@ -147,7 +154,7 @@ def _initial_tree(network: Network, nodes: Ints, up: Bools, arcs: Arcs) -> tuple
     pred[nodes] = chosen
     parent = network.parent.copy()
     tree = (parent, pred, *(np.full(size, fill, dtype=np.int64) for fill in (0, 0, 0, -1, -1, -1)))
-    _build_tree(cells + len(nodes), tail, price, *tree)
+    _build_tree(cells + len(nodes), tail, arc_cost, *tree)
     return tree
 
 
@@ -168,14 +175,14 @@ def _set_counts(network: Network, up: Bools) -> Ints:
 )
 @kernel
 def _build_tree(
-    real: int, tail: Ints, price: Ints,
+    real: int, tail: Ints, arc_cost: Ints,
     parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints, before: Ints,
 ) -> None:  # fmt: skip
     """Children's lists from parents, then depths and potentials from the root down."""
     for u in range(len(parent)):
         if parent[u] >= 0:
             _attach(u, parent[u], child, after, before)
-    _update_subtree(np.int64(0), real, tail, price, parent, pred, depth, fault, potential, child, after)
+    _update_subtree(np.int64(0), real, tail, arc_cost, parent, pred, depth, fault, potential, child, after)
 
 
 @kernel
@@ -198,10 +205,10 @@ def _detach(u: int, p: int, child: Ints, after: Ints, before: Ints) -> None:
 
 @kernel
 def _update_subtree(
-    top: int, real: int, tail: Ints, price: Ints,
+    top: int, real: int, tail: Ints, arc_cost: Ints,
     parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints,
 ) -> None:  # fmt: skip
-    """Depth and potentials of every node under `top`, and of itself: arcs of the tree have no reduced price."""
+    """Depth and potentials of every node under `top`, and of itself: arcs of the tree have no reduced cost."""
     u = top
     while True:
         p = parent[u]
@@ -210,7 +217,7 @@ def _update_subtree(
             e = pred[u]
             sign = -1 if tail[e] == u else 1
             fault[u] = fault[p] + (sign if e >= real else 0)
-            potential[u] = potential[p] + sign * price[e]
+            potential[u] = potential[p] + sign * arc_cost[e]
         if child[u] >= 0:
             u = child[u]
             continue
@@ -223,7 +230,7 @@ def _update_subtree(
 
 @kernel
 def _entering_arc(
-    real: int, tail: Ints, head: Ints, price: Ints, state: NDArray[np.int8], fault: Ints, potential: Ints, where: Ints, block: int
+    real: int, tail: Ints, head: Ints, arc_cost: Ints, state: NDArray[np.int8], fault: Ints, potential: Ints, where: Ints, block: int
 ) -> int:  # fmt: skip
     """Block-search pricing: the arc that gains most, artificial arcs first, within the first block that has one; −1 if none gains."""
     arcs, seen, best, fewer, most = len(tail), 0, -1, 0, 0
@@ -233,7 +240,7 @@ def _entering_arc(
             t, h = tail[e], head[e]
             faults = -state[e] * ((1 if e >= real else 0) + fault[t] - fault[h])
             if faults >= fewer:
-                gain = -state[e] * (price[e] + potential[t] - potential[h])
+                gain = -state[e] * (arc_cost[e] + potential[t] - potential[h])
                 if faults > fewer or gain > most:
                     best, fewer, most = e, faults, gain
             e += 1
@@ -292,13 +299,13 @@ def _augment(u: int, join: int, room: int, tail: Ints, flow: Ints, parent: Ints,
 )
 @kernel
 def _pivots(
-    real: int, tail: Ints, head: Ints, price: Ints, capacity: Ints, flow: Ints, state: NDArray[np.int8],
+    real: int, tail: Ints, head: Ints, arc_cost: Ints, capacity: Ints, flow: Ints, state: NDArray[np.int8],
     parent: Ints, pred: Ints, depth: Ints, fault: Ints, potential: Ints, child: Ints, after: Ints, before: Ints,
     where: Ints, block: int, most: int,
 ) -> bool:  # fmt: skip
     """At most so many pivots; whether there may be more."""
     for _ in range(most):
-        entering = _entering_arc(real, tail, head, price, state, fault, potential, where, block)
+        entering = _entering_arc(real, tail, head, arc_cost, state, fault, potential, where, block)
         if entering < 0:
             return False
         rises = state[entering] == AT_LOWER
@@ -327,5 +334,5 @@ def _pivots(
             if u == out:
                 break
             u, p, e = old, u, via
-        _update_subtree(top, real, tail, price, parent, pred, depth, fault, potential, child, after)
+        _update_subtree(top, real, tail, arc_cost, parent, pred, depth, fault, potential, child, after)
     return True
