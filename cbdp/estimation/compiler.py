@@ -7,19 +7,20 @@ averaged by inverse variance (Aitken 1936).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from cbdp.arrays import Floats, Indices, Ints, Numbers
 from cbdp.errors import InfeasibleError, InputError
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
 from cbdp.privacy.noise import noise_distribution
 from cbdp_solvers.problem import Problem, Term
 
-Weights = str | Mapping[str, Any]
-Measurements = Mapping[str, Any] | Iterable[Measurement]
+Weights = str | Mapping[str, object]
+Measurements = Mapping[str, object] | Iterable[Measurement]
 
 WEIGHTS = ("size", "uniform", "inverse-variance")
 VALUE_COLUMNS = ("noisy", "value", "count")
@@ -56,17 +57,17 @@ def compile(  # noqa: A001 - the pipeline's own word; always called as compiler.
     return problem
 
 
-def _cells_of(features: FeatureDag, index: NDArray[np.int64]) -> NDArray[Any]:
+def _cells_of(features: FeatureDag, index: Ints) -> Indices:
     """The cells of some leaves, as numbers of the kind that those of all would have."""
     cell = features.cells.partition.element_of(features.universe.unrank_codes(index))
-    return cell.astype(np.int32 if features.cells.size < 2**31 else np.int64)
+    return cell.astype(np.int32) if features.cells.size < 2**31 else cell
 
 
 def read_measurements(features: FeatureDag, measurements: Measurements) -> list[Measurement]:
     """Measurements from a mapping of arrays or tables, or as they are, checked against the features."""
     if isinstance(measurements, Measurement):
         measurements = [measurements]
-    source: Any = measurements
+    source: object = measurements
     if isinstance(source, str) or not isinstance(source, Mapping | Iterable):
         raise InputError(
             f"measurements are {source!r}: give a mapping from features to counts, or Measurements"
@@ -86,22 +87,23 @@ def read_measurements(features: FeatureDag, measurements: Measurements) -> list[
     return listed
 
 
-def _as_list(answers: Any) -> Sequence[Any]:
-    measured = isinstance(answers, list | tuple) and answers and not np.isscalar(answers[0])
-    return answers if measured else [answers]
+def _as_list(answers: object) -> Sequence[object]:
+    if isinstance(answers, list | tuple) and answers and not np.isscalar(answers[0]):
+        return answers
+    return [answers]
 
 
-def _read_one(features: FeatureDag, name: str, answer: Any) -> Measurement:
+def _read_one(features: FeatureDag, name: str, answer: object) -> Measurement:
     if isinstance(answer, Measurement):
         if answer.feature != name:
             raise InputError(f"the measurement of {answer.feature!r} is given under the name {name!r}")
         return answer
     if isinstance(answer, dict) or hasattr(answer, "columns") or hasattr(answer, "column_names"):
         return _read_table(features, name, answer)
-    return Measurement(name, answer)
+    return Measurement(name, cast("Numbers", answer))  # which checks it
 
 
-def _read_table(features: FeatureDag, name: str, answer: Any) -> Measurement:
+def _read_table(features: FeatureDag, name: str, answer: object) -> Measurement:
     """A table keyed by the feature's attributes, with a column of noisy counts and perhaps of their scale or variance."""
     import pyarrow as pa
 
@@ -196,11 +198,11 @@ def _as_complete(m: Measurement, size: int) -> Measurement:
     )
 
 
-def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
+def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> float | Floats:
     """w of each measured element: one number where all weigh the same."""
     if m.exact:
         return np.inf
-    rule: Any = weights
+    rule: object = weights
     if isinstance(weights, Mapping):
         for name in weights:
             if name not in features:
@@ -208,7 +210,7 @@ def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
                     f"a weight for the unknown feature {name!r}: there are {', '.join(features.features)}"
                 )
         rule = weights.get(m.feature, "size")
-    if m.floor is not None and not isinstance(rule, str) and np.ndim(rule) > 0:
+    if m.floor is not None and not isinstance(rule, str) and np.ndim(cast("ArrayLike", rule)) > 0:
         raise InputError(
             f"weights by element for {m.feature!r}, which is known only above a floor: give one weight for all"
         )
@@ -233,9 +235,9 @@ def _weight(features: FeatureDag, m: Measurement, weights: Weights) -> Any:
     return _requested_weight(features, m, rule)
 
 
-def _requested_weight(features: FeatureDag, m: Measurement, rule: Any) -> Any:
+def _requested_weight(features: FeatureDag, m: Measurement, rule: object) -> float | Floats:
     try:
-        weight = np.asarray(rule, dtype=float)
+        weight = np.asarray(cast("ArrayLike", rule), dtype=float)
     except (TypeError, ValueError):
         raise InputError(
             f"the weight of {m.feature!r} is {rule!r}: give a number, or one per element"
@@ -285,7 +287,7 @@ def check_exact(problem: Problem) -> None:
     _check_together(problem, exact)
 
 
-def _check_together(problem: Problem, exact: Sequence[tuple[Term, NDArray[Any]]]) -> None:
+def _check_together(problem: Problem, exact: Sequence[tuple[Term, Ints]]) -> None:
     """Phase I of the simplex method: the least total violation of the exact counts over non-negative cells is zero if they agree."""
     import scipy.sparse as sp
     from scipy.optimize import linprog

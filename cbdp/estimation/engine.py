@@ -9,9 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import CertificateError, InputError
@@ -201,11 +202,11 @@ def post_process(
     measurements: Measurements | Sequence[NoisyAnswer],
     *,
     weights: Weights | None = None,
-    solver: Any = "newton",
+    solver: str | Solver = "newton",
     tolerance: float = TOLERANCE,
     warm_start: Estimate | None = None,
-    estimator: Any = None,
-    prior: Any = None,
+    estimator: str | Estimator | None = None,
+    prior: ArrayLike | None = None,
 ) -> Estimate:
     """Consistent non-negative counts for every feature from noisy ones, wherever those come from.
 
@@ -245,7 +246,7 @@ def post_process(
     return chosen.estimate_above(features, tables, leaves, program)
 
 
-def _checked_prior(estimator: Estimator, prior: Any, features: FeatureDag) -> Floats | None:
+def _checked_prior(estimator: Estimator, prior: ArrayLike | None, features: FeatureDag) -> Floats | None:
     if prior is None:
         return None
     if not estimator.takes_prior:
@@ -255,16 +256,20 @@ def _checked_prior(estimator: Estimator, prior: Any, features: FeatureDag) -> Fl
     return check_prior(prior, features.universe.size)
 
 
-def _read_with_leaves(features: FeatureDag, measurements: Any) -> tuple[list[Measurement], Any]:
+def _read_with_leaves(
+    features: FeatureDag, measurements: Measurements | Sequence[NoisyAnswer]
+) -> tuple[list[Measurement], ThresholdedAnswer | None]:
     """Measurements as they are read, and apart from them the leaves of a universe that is not listed."""
     thresholded: list[NoisyAnswer] = []
     if isinstance(measurements, list | tuple):
         thresholded = [m for m in measurements if hasattr(m, "lower")]
         measurements = [m for m in measurements if not hasattr(m, "lower")]
-    return tables_and_leaves([*read_measurements(features, measurements), *thresholded])
+    return tables_and_leaves([*read_measurements(features, cast("Measurements", measurements)), *thresholded])
 
 
-def _default_estimator(features: FeatureDag, measurements: Sequence[Measurement], weights: Any) -> str:
+def _default_estimator(
+    features: FeatureDag, measurements: Sequence[Measurement], weights: Weights | None
+) -> str:
     """The posterior where every variance and the distribution of the leaves' noise are given, else the projection."""
     leaves = [m for m in measurements if m.feature == SINGLETON]
     whole = len(leaves) == 1 and (
@@ -280,7 +285,7 @@ def _default_estimator(features: FeatureDag, measurements: Sequence[Measurement]
     return "projection"
 
 
-def check_prior(prior: Any, size: int) -> Floats:
+def check_prior(prior: ArrayLike, size: int) -> Floats:
     """Public weights for every trip type: above 0 somewhere, never negative.
 
     >>> check_prior([1, 0, 3], 3).tolist()

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr
 
-from cbdp.arrays import Floats, Ints
+from cbdp.arrays import Floats, Indices, Ints, Numbers
 from cbdp.estimation.invariants import PublicCounts, exact_answers
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.privacy.measurement import Measurement
@@ -197,7 +197,7 @@ def _variance_gamma_quantiles(risk: float) -> Floats:
 class Tree:
     """Levels from the root to the leaves; `parent[i]` is the node of level i that holds each node of level i + 1."""
 
-    parent: Sequence[NDArray[Any]]
+    parent: Sequence[Indices]
 
     @property
     def sizes(self) -> list[int]:
@@ -213,7 +213,7 @@ def tree_of(dag: FeatureDag) -> Tree:
 
 
 def bottom_up(
-    tree: Tree, noisy: Sequence[NDArray[Any]], variance: Sequence[float]
+    tree: Tree, noisy: Sequence[Numbers], variance: Sequence[float]
 ) -> tuple[list[Floats], list[Floats]]:
     """T₁ and its variance by node: each node's best estimate from its own subtree (z of Hay and others 2010)."""
     values = [np.asarray(noisy[-1], dtype=float)]
@@ -253,7 +253,7 @@ def top_down(tree: Tree, values: Sequence[Floats], spread: Sequence[Floats], pru
 
 
 def tree_least_squares(
-    tree: Tree, noisy: Sequence[NDArray[Any]], variance: Sequence[float], *, prune: bool = False
+    tree: Tree, noisy: Sequence[Numbers], variance: Sequence[float], *, prune: bool = False
 ) -> list[Floats]:
     """The consistent tree closest to the noisy one in weighted least squares, level by level (Hay and others 2010); see `top_down` for `prune`."""
     values, spread = bottom_up(tree, noisy, variance)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,8 +112,8 @@ def whole_table(
     features: FeatureDag,
     name: str,
     elements: NDArray[np.int64],
-    counts: Sequence[Any],
-    keys: Mapping[str, Sequence[Any]],
+    counts: Sequence[object],
+    keys: Mapping[str, Sequence[object]],
 ) -> tuple[int, ...]:
     """The counts of a table's rows in the order of the elements; each element must have one row."""
     ordered: list[int | None] = [None] * features.size(name)
@@ -135,9 +135,13 @@ def whole_table(
     return tuple(count for count in ordered if count is not None)
 
 
-def _checked_count(features: FeatureDag, name: str, element: int, count: Any) -> int:
-    number = isinstance(count, int | float | np.integer | np.floating) and not isinstance(count, bool)
-    if not number or not 0 <= count <= MAX_EXACT_COUNT or count != int(count):
+def _checked_count(features: FeatureDag, name: str, element: int, count: object) -> int:
+    if (
+        not isinstance(count, int | float | np.integer | np.floating)
+        or isinstance(count, bool)
+        or not 0 <= count <= MAX_EXACT_COUNT
+        or count != int(count)
+    ):
         raise InputError(
             f"the public count of {_element_name(features, name, element)} is {count!r}: give a whole number of at least 0"
         )

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cbdp.arrays import Floats, Ints
 from cbdp.features import SINGLETON, FeatureDag
 from cbdp.parts import Parts, instance_of
 from cbdp.rounding.controlled import Exactness, Rounded, exactness, round_to_cell_counts, round_trips
 
-BudgetName = str | Mapping[str, Any] | None  # how ε was split: by the name of a rule, by hand, or not known
+BudgetName = (
+    str | Mapping[str, object] | None
+)  # how ε was split: by the name of a rule, by hand, or not known
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.errors import InputError, SolverError
@@ -152,7 +152,7 @@ def _cells_rounded_up(problem: CellProblem) -> tuple[Bools, tuple[str, ...]]:
     return round_crossing(problem, crossing, soft), tuple(problem.names[row] for row in rows)
 
 
-def _checked_counts(features: FeatureDag, index: Any, value: Any) -> tuple[Ints, Floats]:
+def _checked_counts(features: FeatureDag, index: ArrayLike, value: ArrayLike) -> tuple[Ints, Floats]:
     place, real = np.asarray(index), np.asarray(value, dtype=np.float64)
     if place.ndim != 1 or real.shape != place.shape:
         raise InputError(

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Floats, Ints
 from cbdp.compiling import kernel
@@ -22,6 +21,9 @@ from cbdp.progress import tell
 from cbdp.rounding.bounds import CellProblem
 from cbdp.rounding.network import min_cost_flow, network_of
 from cbdp.rounding.repair import repair
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MAX_FEATURES_COMPARED = 12  # crossing features up to which all 2^n choices of exact ones are compared
 INTEGRALITY_TOLERANCE = 1e-6  # distance from a whole number at which a solver's value counts as it
@@ -75,7 +77,7 @@ def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
     return _integers_or_none(result.x[:cells]) if result.status == 0 else None
 
 
-def _incidence_matrix(problem: CellProblem) -> tuple[Any, Ints]:
+def _incidence_matrix(problem: CellProblem) -> tuple[csr_array, Ints]:
     """Set × cell, only the sets whose bounds can bind; and which those are."""
     from scipy.sparse import csr_array
 
@@ -129,7 +131,7 @@ def exact_features(problem: CellProblem, crossing: Ints) -> list[int]:
     return kept
 
 
-def largest_bipartite_subset(weight: NDArray[Any], pairs: Ints) -> list[int]:
+def largest_bipartite_subset(weight: Ints, pairs: Ints) -> list[int]:
     """The features of the largest total weight that induce a bipartite graph of crossing pairs; greedy if there are too many to compare."""
 
     def fits(rows: Sequence[int]) -> bool:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cbdp.arrays import Bools, Ints
 from cbdp.compiling import kernel
@@ -31,6 +32,19 @@ TABU_ROUNDS = 6  # rounds in which a set that passed a violation on takes none
 NO_SET = np.int64(-1)
 MAX_ARCS_PER_SET = 10_000_000  # arcs searched for one set and round: some tenths of a second
 
+# Arrays of the compiled search, which takes them in tuples.
+Flips = NDArray[np.int8]  # by cell: 1 up, 0 down
+Sets = tuple[Ints, Ints, Ints, Ints, Ints]  # members by feature, soft features, the others, low, high
+Groups = tuple[Ints, Ints]  # members group by group, and where each group starts
+Ends = tuple[
+    Ints, Ints, Ints, Bools
+]  # of cells: tail and head; of nodes: parent, and whether of the second family
+CellsByEnd = tuple[Ints, Ints, Ints, Ints, Ints]  # by tail, its starts, by head, its starts, reduced costs
+Scratch = tuple[
+    Ints, Ints, Ints, Ints, Ints, Ints
+]  # via, origin, queue, cells turned, nodes seen strictly, loosely
+SearchArrays = tuple[Sets, Groups, Ends, CellsByEnd, Groups, Scratch]
+
 
 @dataclass(frozen=True, eq=False)
 class _RepairState:
@@ -38,9 +52,9 @@ class _RepairState:
 
     problem: CellProblem
     soft: Bools
-    turned: Any
+    turned: Flips
     count: Ints
-    arrays: tuple[Any, ...]
+    arrays: SearchArrays
 
     def beyond(self) -> Ints:
         """By how many trips each soft set is out of bounds."""
@@ -92,7 +106,7 @@ def _reduce_violations(mending: _RepairState, limit: float) -> Iterator[int]:
         left, before = int(mending.beyond().sum()), left
 
 
-def _search_arrays(problem: CellProblem, soft: Bools, network: Network, price: Ints) -> tuple[Any, ...]:
+def _search_arrays(problem: CellProblem, soft: Bools, network: Network, price: Ints) -> SearchArrays:
     """The arrays of the search: bounds, ends of cells, cells by set, tail and head with the cheapest to flip first."""
     nodes, rank = len(network.parent), np.argsort(price, kind="stable")
     order = np.argsort(problem.member[:, rank].ravel(), kind="stable")
@@ -102,7 +116,7 @@ def _search_arrays(problem: CellProblem, soft: Bools, network: Network, price: I
     hung = np.flatnonzero(network.parent >= 0)
     hung = hung[np.argsort(network.parent[hung], kind="stable")]
     loose = soft[problem.member[:, 0]]
-    return (
+    arrays = (
         (problem.member, np.flatnonzero(loose), np.flatnonzero(~loose), problem.low, problem.high),
         (cells, _group_starts(problem.member.ravel(), len(soft))),
         (network.tail, network.head, network.parent, network.second),
@@ -110,6 +124,7 @@ def _search_arrays(problem: CellProblem, soft: Bools, network: Network, price: I
         (hung, _group_starts(network.parent[hung], nodes)),
         tuple(np.zeros(nodes + 1, dtype=np.int64) for _ in range(6)),
     )  # fmt: skip
+    return cast("SearchArrays", arrays)
 
 
 def _group_starts(group: Ints, groups: int) -> Ints:
@@ -117,7 +132,7 @@ def _group_starts(group: Ints, groups: int) -> Ints:
 
 
 @kernel
-def _newly_violated(c: int, but: int, turned: Any, count: Ints, closed: Bools, sets: Any) -> int:
+def _newly_violated(c: int, but: int, turned: Flips, count: Ints, closed: Bools, sets: Sets) -> int:
     """How many soft sets, but one, leave their bounds when a cell flips; 9 if a closed one does."""
     member, loose, _, low, high = sets
     broken = 0
@@ -131,7 +146,7 @@ def _newly_violated(c: int, but: int, turned: Any, count: Ints, closed: Bools, s
 
 
 @kernel
-def _flip(c: int, turned: Any, count: Ints, sets: Any) -> int:
+def _flip(c: int, turned: Flips, count: Ints, sets: Sets) -> int:
     """Flips a cell in the soft sets' counts; by how much their violation rises."""
     member, loose, _, low, high = sets
     step = -1 if turned[c] else 1
@@ -148,7 +163,7 @@ def _flip(c: int, turned: Any, count: Ints, sets: Any) -> int:
 
 
 @kernel
-def _count_flip(c: int, turned: Any, count: Ints, sets: Any) -> None:
+def _count_flip(c: int, turned: Flips, count: Ints, sets: Sets) -> None:
     """Counts a flipped cell in the network's sets too."""
     member, _, in_network, _, _ = sets
     for r in in_network:
@@ -157,7 +172,7 @@ def _count_flip(c: int, turned: Any, count: Ints, sets: Any) -> None:
 
 @kernel
 def _extend_search(
-    x: int, last: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, search: Any
+    x: int, last: int, breaks: int, limit: int, turned: Flips, count: Ints, closed: Bools, sets: Sets, ends: Ends, by_end: CellsByEnd, trees: Groups, search: Scratch
 ) -> int:  # fmt: skip
     """Breadth-first step: queues all nodes that one arc from x reaches; the new end of the queue."""
     _, _, _, low, high = sets
@@ -201,7 +216,7 @@ def _extend_search(
 
 @kernel
 def _find_cycle(
-    start: int, goal: int, breaks: int, limit: int, turned: Any, count: Ints, closed: Bools, sets: Any, ends: Any, by_end: Any, trees: Any, search: Any
+    start: int, goal: int, breaks: int, limit: int, turned: Flips, count: Ints, closed: Bools, sets: Sets, ends: Ends, by_end: CellsByEnd, trees: Groups, search: Scratch
 ) -> int:  # fmt: skip
     """Breadth-first search for the goal, left in `via` (−1 unseen, −2 along a set, else a cell); how many arcs were searched."""
     _, rising_at, _, falling_at, _ = by_end
@@ -228,8 +243,8 @@ def _find_cycle(
 
 @kernel
 def _repair_set(
-    s: int, turned: Any, count: Ints, closed: Bools, limit: int, work: int,
-    sets: Any, by_set: Any, ends: Any, by_end: Any, trees: Any, search: Any,
+    s: int, turned: Flips, count: Ints, closed: Bools, limit: int, work: int,
+    sets: Sets, by_set: Groups, ends: Ends, by_end: CellsByEnd, trees: Groups, search: Scratch,
 ) -> None:  # fmt: skip
     """Flips cells of one set, each with a cycle that restores the network, until it is in bounds or nothing helps."""
     _, _, _, low, high = sets

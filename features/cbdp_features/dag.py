@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Indices, Ints
 from cbdp.errors import CbdpError, InputError
 from cbdp_features.universe import Attribute, Partition, Universe
 
@@ -187,7 +186,7 @@ class FeatureDag:
         return Cells(atoms, element_of_cell)
 
     @cached_property
-    def cell_of_leaf(self) -> NDArray[Any]:
+    def cell_of_leaf(self) -> Indices:
         """The cell of every leaf in index order (a number per leaf: for universes that fit in memory)."""
         return self.cells.partition.of_every_type()
 

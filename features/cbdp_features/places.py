@@ -19,7 +19,7 @@ from cbdp.errors import InputError
 from cbdp.untrusted import parse_json, zip_member
 from cbdp_features import Dimension
 
-Row = Mapping[str, Any]
+Row = Mapping[str, Any]  # of CSV or JSON
 Columns = Mapping[str, str]
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
@@ -130,7 +130,7 @@ def _stops_from_rows(
     return Stops(tuple(stop_ids), named, lat, lon, tuple(zones) if all(zones) else None)
 
 
-def _parsed_degrees(text: Any, stop: Hashable) -> float:
+def _parsed_degrees(text: object, stop: Hashable) -> float:
     try:  # spreadsheets of many countries write 37,78 for 37.78; a degree has no thousands
         value = float("nan") if text is None or text == "" else float(str(text).replace(",", "."))
     except (TypeError, ValueError):
@@ -193,7 +193,7 @@ def _geojson_points(path: Path) -> list[Mapping[str, Any]]:
     return features
 
 
-def _is_feature(feature: Any) -> bool:
+def _is_feature(feature: object) -> bool:
     """Whether it has a geometry with coordinates, and properties that are plain values, or none."""
     if not isinstance(feature, dict) or not isinstance(feature.get("geometry"), dict):
         return False
@@ -416,7 +416,7 @@ def distances_km(stops: Stops) -> Floats:
     return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
 
 
-def distance_bands(stops: Stops, edges_km: Iterable[float] = (1, 2, 4)) -> NDArray[Any]:
+def distance_bands(stops: Stops, edges_km: Iterable[float] = (1, 2, 4)) -> NDArray[np.str_]:
     """The band of distance of every (origin, destination): labels for an attribute of two dimensions, say a mode.
 
     A distance on an edge belongs to the band that begins there.

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cbdp.arrays import Ints
+from cbdp.arrays import Bools, Indices, Ints
 from cbdp.errors import InputError
 
-Labels = Sequence[Any] | Mapping[Any, Hashable] | NDArray[Any] | Callable[..., Hashable]
+# labels are given for each value, by value, by place or as a function of values; a mapping's keys are values, or tuples of them
+Labels = Sequence[object] | Mapping[Any, Hashable] | NDArray[np.generic] | Callable[..., Hashable]
 
 
 SORTABLE_KINDS = "biuUS"  # kinds of arrays that hold no missing value and sort by themselves
@@ -93,7 +94,7 @@ class Attribute:
     codes: Ints = field(repr=False)
 
 
-def attribute_of(name: str, of: tuple[str, ...], table: NDArray[Any]) -> Attribute:
+def attribute_of(name: str, of: tuple[str, ...], table: NDArray[np.generic]) -> Attribute:
     if table.dtype.kind in SORTABLE_KINDS:
         plain, inverse = np.unique(table, return_inverse=True)
         return Attribute(name, of, tuple(plain.tolist()), inverse.reshape(table.shape).astype(np.int64))
@@ -110,10 +111,10 @@ def attribute_of(name: str, of: tuple[str, ...], table: NDArray[Any]) -> Attribu
 
 def label_table(
     name: str,
-    labels: Any,
+    labels: Labels,
     values: tuple[tuple[Hashable, ...], ...],
-    never: NDArray[np.bool_] | None = None,
-) -> NDArray[Any]:
+    never: Bools | None = None,
+) -> NDArray[np.generic]:
     """Labels given as an array, a mapping or a function, as one object array over the dimensions.
 
     Where `never` is true the combination does not occur: a label that is missing there is replaced by any other.
@@ -137,7 +138,9 @@ def label_table(
     )
 
 
-def _looked_up_label(labels: Any, key: tuple[Hashable, ...]) -> Any:
+def _looked_up_label(
+    labels: Mapping[Any, Hashable] | Callable[..., Hashable], key: tuple[Hashable, ...]
+) -> Hashable:
     if callable(labels):
         return labels(*key)
     return labels.get(key[0] if len(key) == 1 else key)
@@ -145,10 +148,10 @@ def _looked_up_label(labels: Any, key: tuple[Hashable, ...]) -> Any:
 
 def _labels_without_gaps(
     name: str,
-    table: NDArray[Any],
+    table: NDArray[np.object_],
     values: tuple[tuple[Hashable, ...], ...],
-    never: NDArray[np.bool_] | None,
-) -> NDArray[Any]:
+    never: Bools | None,
+) -> NDArray[np.object_]:
     """The table with labels missing at structural zeros filled in; others missing are an error."""
     flat = table.reshape(-1)
     for label in flat:
@@ -167,7 +170,7 @@ def _labels_without_gaps(
     return flat.reshape(table.shape)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """None, NaN of any kind, or pandas' NA: what is not equal to itself, or has no truth value."""
     try:
         return value is None or bool(value != value)  # noqa: PLR0124
@@ -192,7 +195,7 @@ class _Component:
     sizes: Ints  # combinations of the part's blocks behind each
     first: Ints  # one of them (as an index into the part's blocks)
     radix: tuple[int, ...]
-    codes: Any  # () → the mixed-radix code of every combination of the part's blocks
+    codes: Callable[[], Ints]  # the mixed-radix code of every combination of the part's blocks
 
     def place(self, joint: Ints) -> Ints:
         """Which of the combinations that occur each of these codes is."""
@@ -205,13 +208,13 @@ class _Component:
         return np.searchsorted(self.joint, np.arange(codes)) if codes <= MAX_LOOKUP_CODES else None
 
     @cached_property
-    def members(self) -> NDArray[Any]:
+    def members(self) -> Indices:
         """All combinations of the part's blocks, those of the first joint value first, then of the second, …"""
         place = self.place(self.codes())
         # short integers are sorted in linear time
         small = np.uint16 if len(self.joint) <= 2**16 else np.int64
         order = np.argsort(place.astype(small), kind="stable")
-        return order.astype(np.int32 if len(order) < 2**31 else np.int64)
+        return order.astype(np.int32) if len(order) < 2**31 else order
 
     @cached_property
     def starts(self) -> Ints:
@@ -274,7 +277,7 @@ class Partition:
     def type_at(self, element: Ints, place: Ints) -> Ints:
         """The index of a trip type given by its element and its place among that element's types, from 0 on."""
         blocks = self.universe.blocks
-        rank: dict[int, Any] = {}
+        rank: dict[int, Ints] = {}
         used = {b for part in self.parts for b in part.blocks}
         for b in reversed([b for b in range(len(blocks)) if b not in used]):
             place, rank[b] = np.divmod(place, blocks[b].size)
@@ -311,21 +314,21 @@ class Partition:
     def of_every_type(self) -> NDArray[Any]:
         """The element of every trip type, in the universe's order (one number per type: for universes that fit)."""
         blocks = self.universe.blocks
-        dtype = np.int32 if self.size < 2**31 else np.int64
-        number: NDArray[Any] = np.zeros([block.size for block in blocks], dtype=dtype)
+        shape = [block.size for block in blocks]
+        number: Indices = np.zeros(shape, np.int32) if self.size < 2**31 else np.zeros(shape, np.int64)
         inner = self.size
         for part in self.parts:
             inner //= len(part.joint)
             place = part.place(part.codes())
             shape = [block.size if b in part.blocks else 1 for b, block in enumerate(blocks)]
-            number += (place * inner).astype(dtype).reshape(shape)
+            np.add(number, (place * inner).astype(number.dtype).reshape(shape), out=number)
         return number.reshape(-1)
 
     def label_codes(self) -> list[Ints]:
         """For each attribute, the code of its label at every element."""
-        codes: list[Any] = [None] * len(self.attributes)
         inner = self.size
         number = np.arange(self.size)
+        codes = [number] * len(self.attributes)
         for part in self.parts:
             inner //= len(part.joint)
             joint = part.joint[number // inner % len(part.joint)]
@@ -433,7 +436,7 @@ def _outer_combination(vectors: Sequence[Ints], combine: np.ufunc, start: int) -
 MAX_UNIVERSE_SIZE = 2**63 - 1  # trip types: indices are 64-bit integers
 
 # dimensions, and where their combinations cannot occur
-StructuralZeros = tuple[tuple[str, ...], NDArray[np.bool_]]
+StructuralZeros = tuple[tuple[str, ...], Bools]
 
 
 @dataclass(frozen=True, eq=False)
@@ -518,11 +521,9 @@ class Universe:
                 f"the universe has {self.size} trip types, more than 2^63 − 1: coarsen a dimension"
             )
 
-    def _copy(self, **changes: Any) -> Universe:
+    def _copy(self, attributes: Mapping[str, Attribute], zeros: tuple[StructuralZeros, ...]) -> Universe:
         copy = object.__new__(Universe)
-        copy._fill(
-            self.dimensions, changes.get("attributes", self.attributes), changes.get("zeros", self.zeros)
-        )
+        copy._fill(self.dimensions, attributes, zeros)
         return copy
 
     def __repr__(self) -> str:
@@ -566,9 +567,9 @@ class Universe:
             raise InputError(f"the universe already has an attribute {name!r}: choose another name")
         values = tuple(self.dimension(dim).values for dim in of)
         attribute = attribute_of(name, of, label_table(name, labels, values, self._never(of)))
-        return self._copy(attributes={**self.attributes, name: attribute})
+        return self._copy({**self.attributes, name: attribute}, self.zeros)
 
-    def _never(self, of: tuple[str, ...]) -> NDArray[np.bool_]:
+    def _never(self, of: tuple[str, ...]) -> Bools:
         """Where combinations of these dimensions are structural zeros, so that nobody needs a label for them."""
         never = np.zeros([len(self.dimension(dim)) for dim in of], dtype=bool)
         for dims, zero in self.zeros:
@@ -578,14 +579,14 @@ class Universe:
                 never |= np.transpose(zero, order).reshape(shape)
         return never
 
-    def without(self, of: str | Sequence[str], zero: NDArray[np.bool_] | Callable[..., bool]) -> Universe:
+    def without(self, of: str | Sequence[str], zero: Bools | Callable[..., bool]) -> Universe:
         """Return the universe less public structural zeros: `zero` is true where a combination cannot occur."""
         of = (of,) if isinstance(of, str) else tuple(of)
         if len(set(of)) < len(of):
             raise InputError(f"structural zeros name a dimension twice: {', '.join(of)}")
         values = tuple(self.dimension(dim).values for dim in of)
         table = label_table("structural zeros", zero, values)
-        return self._copy(zeros=(*self.zeros, (of, table.astype(bool))))
+        return self._copy(self.attributes, (*self.zeros, (of, table.astype(bool))))
 
     def without_equal(self, first: str, second: str) -> Universe:
         """Return the universe less the types whose `first` and `second` value are the same (say origin = destination)."""
@@ -653,8 +654,8 @@ class Universe:
 
     def unrank_codes(self, index: Ints) -> list[Ints]:
         """The dimensions' codes of each trip type given by its index."""
-        codes: list[Any] = [None] * len(self.dimensions)
         rest = np.asarray(index, dtype=np.int64)
+        codes = [rest] * len(self.dimensions)
         for block in reversed(self.blocks):
             rest, part = np.divmod(rest, block.size)
             for dim, code in zip(block.dims, block.unrank(part), strict=True):
@@ -730,7 +731,7 @@ def _allowed_combinations(
 # Ascending lists of trip types
 
 
-def is_member(index: Ints, ordered: Ints) -> NDArray[np.bool_]:
+def is_member(index: Ints, ordered: Ints) -> Bools:
     """Which of these are in an ascending list: `np.isin` by binary search."""
     if not len(ordered):
         return np.zeros(len(index), dtype=bool)

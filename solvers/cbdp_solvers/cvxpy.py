@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from cbdp_solvers import LiftedSolver, check_positive
 from cbdp_solvers.problem import LiftedQP, scale
 
 # Each backend's names of its tolerances, and its other options: CVXPY passes these on and has defaults of its own for OSQP.
-BACKEND_SETTINGS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Any]]] = {
+BACKEND_SETTINGS: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
     "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), {}),
     "PIQP": (("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"), {}),
     "OSQP": (("eps_abs", "eps_rel"), {"max_iter": 20_000, "polishing": True}),
@@ -62,7 +62,7 @@ class Cvxpy(LiftedSolver):
             raise SolverError(f"cvxpy's {self.solver} gave no answer ({problem.status}). Try 'newton'.")
         return *s.undo(*s.polished(z.value, ties.dual_value)), int(problem.solver_stats.num_iters or 0)
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, float]:
         names, others = BACKEND_SETTINGS[self.solver]
         tolerance = self.tolerance or (1e-7 if self.solver in FIRST_ORDER_BACKENDS else 1e-12)
         return {**dict.fromkeys(names, tolerance), **others}

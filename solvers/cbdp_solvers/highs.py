@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from cbdp.arrays import Floats
 from cbdp.errors import SolverError
 from cbdp_solvers import LiftedSolver, check_positive
 from cbdp_solvers.problem import LiftedQP, ScaledQP, scale
+
+if TYPE_CHECKING:
+    import highspy
 
 MAX_ACTIVE_SET_LEAVES = 2_000  # leaves: the active-set method changes one at a time
 
@@ -45,7 +48,7 @@ class Highs(LiftedSolver):
         highs.setOptionValue("solver", "hipo" if hipo else "qpasm")
         highs.setOptionValue("kkt_tolerance", max(self.tolerance, 1e-10))
         highs.setOptionValue("ipm_optimality_tolerance", max(self.tolerance / 100, 1e-12))
-        highs.passModel(_highs_model(highspy, s))
+        highs.passModel(_highs_model(s))
         highs.run()
         solution, info = highs.getSolution(), highs.getInfo()
         if not solution.value_valid or not solution.dual_valid:
@@ -56,7 +59,9 @@ class Highs(LiftedSolver):
         return *s.undo(*s.polished(z, y)), max(info.ipm_iteration_count, info.qp_iteration_count)
 
 
-def _highs_model(highspy: Any, s: ScaledQP) -> Any:
+def _highs_model(s: ScaledQP) -> highspy.HighsModel:
+    import highspy
+
     model = highspy.HighsModel()
     lp, hessian, p = model.lp_, model.hessian_, s.hessian
     lp.num_row_, lp.num_col_ = s.ties.shape

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 from numba import njit
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
-from cbdp.arrays import Floats
+from cbdp.arrays import Bools, Floats, Indices, Ints
 from cbdp.compiling import compiled_ahead, kernel
 from cbdp.errors import SolverError
-from cbdp_solvers.problem import Problem, Term
+from cbdp_solvers.problem import Problem, Term, bincount
+
+if TYPE_CHECKING:
+    import qdldl
 
 # unknowns beside the largest feature's: up to here calls of libraries cost more than sums
 MAX_COMPILED_UNKNOWNS = 100
@@ -42,7 +44,7 @@ class LinearSolver(Protocol):
         ...
 
 
-def linear_solver(member: Any, room: Floats, blocks: Sequence[slice]) -> LinearSolver:
+def linear_solver(member: sp.csr_array, room: Floats, blocks: Sequence[slice]) -> LinearSolver:
     """The fastest way for this pattern of B (cells × unknowns), this R, and features at these places.
 
     A feature's elements are disjoint, so its block of the matrix is diagonal: the largest feature is eliminated for
@@ -68,7 +70,7 @@ def linear_solver(member: Any, room: Floats, blocks: Sequence[slice]) -> LinearS
     )
 
 
-def _other_columns(member: Any, block: slice) -> Any:
+def _other_columns(member: sp.csr_array, block: slice) -> sp.csr_array:
     keep = np.r_[0 : block.start, block.stop : member.shape[1]]
     return member[:, keep].tocsr()
 
@@ -84,7 +86,7 @@ def _regularized_diagonal(room: Floats, d: Floats) -> Floats:
 class CompiledSchur:
     """Compiled as a whole: the largest feature eliminated, and of the others so few that calls would cost more."""
 
-    member: Any
+    member: sp.csr_array
     room: Floats
     largest: slice
 
@@ -105,13 +107,13 @@ class CompiledSchur:
 class SparseLDL:
     """Sparse LDLᵀ by QDLDL, with one ordering for all D. `room` is the diagonal of R, or R itself where it is not diagonal."""
 
-    def __init__(self, member: Any, room: Any) -> None:
+    def __init__(self, member: sp.csr_array, room: Floats | sp.csc_array) -> None:
         form = sp.coo_array(sp.triu(room if sp.issparse(room) else sp.diags_array(room)))
         pattern = sp.triu(
             abs(member).T @ abs(member) + abs(form) + sp.eye_array(member.shape[1]), format="csc"
         )
         self.pattern = pattern
-        self.factor: Any = None
+        self.factor: qdldl.Solver | None = None
         self.cell, self.slot, self.share = _hessian_entries(member, pattern)
         every = np.arange(member.shape[1])
         self.diagonal = _entry_positions(pattern, every, every)
@@ -121,7 +123,7 @@ class SparseLDL:
     def solve(self, d: Floats, gradient: Floats) -> Floats:
         import qdldl
 
-        data = np.bincount(self.slot, weights=self.share * d[self.cell], minlength=self.pattern.nnz)
+        data = bincount(self.slot, self.share * d[self.cell], self.pattern.nnz)
         data += self.room
         data[self.diagonal] += _regularized_diagonal(self.room[self.diagonal], d) - self.room[self.diagonal]
         hessian = sp.csc_matrix((data, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
@@ -143,7 +145,7 @@ class SparseLDL:
 class DenseSchur:
     """The largest feature eliminated, the others by a dense Cholesky factor: for features that cross each other a lot."""
 
-    def __init__(self, member: Any, room: Floats, largest: slice) -> None:
+    def __init__(self, member: sp.csr_array, room: Floats, largest: slice) -> None:
         self.room = room
         self.member = member
         self.first = np.r_[largest.start : largest.stop]
@@ -179,7 +181,7 @@ class ConjugateGradients:
     is a direction of descent all the same.
     """
 
-    member: Any
+    member: sp.csr_array
     room: Floats
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
@@ -193,7 +195,7 @@ class ConjugateGradients:
         return np.asarray(spl.cg(hessian, gradient, rtol=1e-5, maxiter=2000, M=jacobi)[0])
 
 
-def _hessian_entries(member: Any, pattern: Any) -> tuple[NDArray[Any], NDArray[Any], Floats]:
+def _hessian_entries(member: sp.csr_array, pattern: sp.csc_array) -> tuple[Ints, Ints, Floats]:
     """For every cell and every pair of its unknowns, the cell, the entry of the pattern that it adds to, and the factor."""
     member.sort_indices()
     width = np.diff(member.indptr)
@@ -210,7 +212,7 @@ def _hessian_entries(member: Any, pattern: Any) -> tuple[NDArray[Any], NDArray[A
     return np.concatenate(cells), np.concatenate(slots), np.concatenate(shares)
 
 
-def _entry_positions(pattern: Any, row: NDArray[Any], column: NDArray[Any]) -> NDArray[Any]:
+def _entry_positions(pattern: sp.csc_array, row: Indices, column: Indices) -> Ints:
     """Positions of entries (row ≤ column) among the entries of an upper-triangular csc pattern."""
     pattern.sort_indices()
     m = np.int64(pattern.shape[0])
@@ -299,19 +301,28 @@ def _cholesky_in_place(a):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
 # weight of a leaf relative to an element's, below which that element's price may be large
 MIN_WEIGHT_RATIO = 1e-4
 
-# the unknown that is replaced, others of its sign, those of the opposite sign
-Relation = tuple[int, NDArray[Any], NDArray[Any]]
+
+class Relation(NamedTuple):
+    """Unknowns λ whose combination moves no shift: one unit more of some, one unit less of others."""
+
+    pivot: int  # the one whose column of the basis becomes this combination
+    same_sign: Indices  # the others of its sign
+    opposite_sign: Indices
+
+    @property
+    def unknowns(self) -> Indices:
+        return np.asarray(np.r_[self.pivot, self.same_sign, self.opposite_sign])
 
 
 @dataclass(frozen=True, eq=False)
 class DualBasis:
     """M with λ = M θ, and B M."""
 
-    change: Any  # M, csc
-    member: Any  # B M, csr: no entries for the unknowns α in the cells that matter
+    change: sp.csc_array  # M
+    member: sp.csr_array  # B M: no entries for the unknowns α in the cells that matter
     relations: int  # how many unknowns α there are
 
-    def form(self, room: Floats) -> Any:
+    def form(self, room: Floats) -> sp.csc_array:
         """Mᵀ R M."""
         return (self.change.T @ sp.diags_array(room) @ self.change).tocsc()
 
@@ -322,10 +333,10 @@ class DualBasis:
 
 def dual_basis(
     problem: Problem,
-    places: Mapping[str, NDArray[Any]],
-    member: Any,
+    places: Mapping[str, Indices],
+    member: sp.csr_array,
     room: Floats,
-    active: NDArray[np.bool_] | None = None,
+    active: Bools | None = None,
 ) -> DualBasis | None:
     """A basis of which as many unknowns as possible do not move the shifts; None if there are no such.
 
@@ -336,14 +347,17 @@ def dual_basis(
     relations = [
         r
         for r in _dual_relations(problem, places, cells)
-        if _duals_may_be_large(room[np.r_[r[0], r[1], r[2]]])
+        # if not all prices of a combination can be large, the unknown α would be no larger than the shifts
+        if room[r.unknowns].max() < MIN_WEIGHT_RATIO
     ]
     if not relations:
         return None
     size = len(room)
-    column = np.concatenate([np.full(len(r[1]) + len(r[2]), r[0]) for r in relations])
-    row = np.concatenate([np.concatenate(r[1:]) for r in relations])
-    sign = np.concatenate([np.r_[np.ones(len(r[1])), -np.ones(len(r[2]))] for r in relations])
+    column = np.concatenate([np.full(len(r.unknowns) - 1, r.pivot) for r in relations])
+    row = np.concatenate([r.unknowns[1:] for r in relations])
+    sign = np.concatenate(
+        [np.r_[np.ones(len(r.same_sign)), -np.ones(len(r.opposite_sign))] for r in relations]
+    )
     change = sp.csc_array((sign, (row, column)), shape=(size, size)) + sp.eye_array(size, format="csc")
     moved = (member @ change).tocsr()
     moved.eliminate_zeros()
@@ -351,14 +365,7 @@ def dual_basis(
     return DualBasis(change.tocsc(), moved, len(relations))
 
 
-def _duals_may_be_large(room: Floats) -> bool:
-    """Whether all prices of a combination can be large; if not, the unknowns α would be no larger than the shifts."""
-    return bool(room.max() < MIN_WEIGHT_RATIO)
-
-
-def _dual_relations(
-    problem: Problem, places: Mapping[str, NDArray[Any]], cells: NDArray[Any]
-) -> list[Relation]:
+def _dual_relations(problem: Problem, places: Mapping[str, Indices], cells: Indices) -> list[Relation]:
     """Combinations of prices that cancel in these cells: elements of each feature against those of a larger one."""
     relations: list[Relation] = []
     by_size = sorted(problem.terms, key=lambda t: -len(t.target))
@@ -366,21 +373,21 @@ def _dual_relations(
         covered = np.zeros(max((int(p.max(initial=-1)) for p in places.values()), default=-1) + 1, dtype=bool)
         for other in _related_features(term, by_size[:position], cells):
             for relation in _relations_between(term, other, places, cells):
-                members = np.r_[relation[0], relation[1]]
+                members = np.r_[relation.pivot, relation.same_sign]
                 if not covered[members].any():  # a second relation of an element would be redundant
                     covered[members] = True
                     relations.append(relation)
     return relations
 
 
-def _related_features(term: Term, larger: Sequence[Term], cells: NDArray[Any]) -> list[Term]:
+def _related_features(term: Term, larger: Sequence[Term], cells: Indices) -> list[Term]:
     """Features to compare this one with: those that refine it, the smallest first, then the others, the largest first."""
     finer = [_refines(t, term, cells) for t in larger]
     refining = [t for t, is_finer in zip(larger, finer, strict=True) if is_finer]
     return [*reversed(refining), *(t for t, is_finer in zip(larger, finer, strict=True) if not is_finer)]
 
 
-def _refines(fine: Term, coarse: Term, cells: NDArray[Any]) -> bool:
+def _refines(fine: Term, coarse: Term, cells: Indices) -> bool:
     first = np.zeros(len(fine.target), dtype=np.int64)
     inside, holds = fine.element_of_cell[cells], coarse.element_of_cell[cells]
     first[inside] = holds
@@ -388,7 +395,7 @@ def _refines(fine: Term, coarse: Term, cells: NDArray[Any]) -> bool:
 
 
 def _relations_between(
-    term: Term, other: Term, places: Mapping[str, NDArray[Any]], cells: NDArray[Any]
+    term: Term, other: Term, places: Mapping[str, Indices], cells: Indices
 ) -> list[Relation]:
     """One relation for every set of cells that is a union of elements of both features, and no smaller one is."""
     n, m = len(term.target), len(other.target)
@@ -401,5 +408,5 @@ def _relations_between(
     relations: list[Relation] = []
     for group, of_term in zip(np.split(place, cuts), np.split(order < n, cuts), strict=True):
         if (group >= 0).all() and of_term.any() and not of_term.all():  # all of it is measured, by both
-            relations.append((int(group[of_term][0]), group[of_term][1:], group[~of_term]))
+            relations.append(Relation(int(group[of_term][0]), group[of_term][1:], group[~of_term]))
     return relations

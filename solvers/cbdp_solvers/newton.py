@@ -19,7 +19,7 @@ One algorithm, whose steps (floors, basis, line search, refinement) share their 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -193,7 +193,7 @@ class LeafSet:
 class Dual:
     """The measured elements as one vector of unknowns."""
 
-    member: Any  # B: cells × unknowns, 0/1, csr
+    member: sp.csr_array  # B: cells × unknowns, 0/1
     room: Floats  # r = 1/w (0 where exact), in units of the leaves' weight
     target: Floats
     scale: Floats  # what a residual is measured against

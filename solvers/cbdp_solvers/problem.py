@@ -16,13 +16,12 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 from numpy.typing import NDArray
 
-from cbdp.arrays import Floats
+from cbdp.arrays import Bools, Floats, Indices, Ints, Numbers
 
 
-def bincount(places: NDArray[Any], values: Floats, size: int) -> Floats:
+def bincount(places: Indices, values: Floats, size: int) -> Floats:
     """Sums of values by place: `np.bincount`, always of floats."""
-    sums: NDArray[Any] = np.bincount(places, weights=values, minlength=size)
-    return sums.astype(float, copy=False)
+    return np.asarray(np.bincount(places, weights=values, minlength=size), dtype=float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class Term:
     weight: Floats  # w_ij: 0 where not measured, infinite where the count is exact
     # the feature whose elements this one's are tied to when lifted; None: the leaves
     finer: str | None = None
-    element_of_finer: NDArray[Any] | None = None  # this feature's element that holds each of the finer one's
+    element_of_finer: Indices | None = None  # this feature's element that holds each of the finer one's
 
     def sums(self, of_cells: Floats) -> Floats:
         """Totals by element of a quantity given by cell."""
@@ -46,12 +45,12 @@ class Term:
 class Problem:
     """Leaves with their cells, and a term per measured feature (coarse ones first)."""
 
-    target: NDArray[Any]  # c_u, the noisy count of each leaf
+    target: Numbers  # c_u, the noisy count of each leaf
     weight: float | Floats  # w_u, one for all leaves or one each
     cell: NDArray[Any]  # the cell of each leaf
     cells: int
     terms: tuple[Term, ...]
-    index: NDArray[np.int64] | None = None  # which leaves these are; None: all
+    index: Ints | None = None  # which leaves these are; None: all
     floor: Floats | None = None  # by cell: further leaves there are, whose noisy counts do not exceed this
 
     def shifts(self, prices: Mapping[str, Floats]) -> Floats:
@@ -76,7 +75,7 @@ class LiftedQP:
 
     weight: Floats
     target: Floats
-    ties: Any  # scipy csc matrix
+    ties: sp.csc_matrix
     lower: Floats
     upper: Floats
     leaves: int
@@ -121,7 +120,7 @@ def _extended_form(problem: Problem) -> LiftedQP:
     )
 
 
-def _equality_constraints(problem: Problem, start: Mapping[str, slice], variables: int) -> Any:
+def _equality_constraints(problem: Problem, start: Mapping[str, slice], variables: int) -> sp.csc_matrix:
     n = len(problem.target)
     rows, columns, values = [], [], []
     for term in problem.terms:
@@ -163,25 +162,25 @@ class ScaledQP:
 
     weight: Floats
     linear: Floats
-    ties: Any  # csc_matrix, not csc_array: osqp insists
+    ties: sp.csc_matrix  # not csc_array: osqp insists
     rhs: Floats
     lower: Floats
     qp: LiftedQP
-    free: NDArray[np.bool_]  # which of the lifted program's variables these are; the others are exact
+    free: Bools  # which of the lifted program's variables these are; the others are exact
     of_variable: Floats  # τ / s
     of_row: Floats  # what turns multipliers of `ties` into those of `qp.ties`
 
     @property
-    def hessian(self) -> Any:
+    def hessian(self) -> sp.csc_matrix:
         return sp.csc_matrix(sp.diags_array(self.weight))
 
-    def undo(self, z: Any, y: Any) -> tuple[Floats, Floats]:
+    def undo(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """x and the multipliers of `qp.ties`."""
         x = self.qp.target.copy()
         x[self.free] = self.of_variable * np.asarray(z, dtype=float)
         return x, self.of_row * np.asarray(y, dtype=float)
 
-    def polished(self, z: Any, y: Any) -> tuple[Floats, Floats]:
+    def polished(self, z: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Solution polishing: a few steps of the primal–dual active-set method (Hintermüller, Ito and Kunisch 2003), while they improve it.
 
         Interior points end with z·reduced = μ, so leaves near zero are still off by √μ though their support is right.
@@ -229,7 +228,7 @@ def scale(qp: LiftedQP) -> ScaledQP:
     )
 
 
-def _solve_on_support(s: ScaledQP, support: NDArray[np.bool_], y: Floats) -> tuple[Floats, Floats]:
+def _solve_on_support(s: ScaledQP, support: Bools, y: Floats) -> tuple[Floats, Floats]:
     """The optimum with variables off the support at their bound: z = −linear − tiesᵀy where measured, and a system for y."""
     here, loose = support & (s.weight > 0), support & (s.weight == 0)
     z = np.where(support, 0.0, s.lower)
