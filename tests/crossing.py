@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cbdp.rounding.bounds import CellProblem
-from cbdp.rounding.program import crossing_pairs, exact_features
+from cbdp.rounding.crossing import crossing_pairs, exact_features
 
 UNIT = 1 << 20
 

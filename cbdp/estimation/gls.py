@@ -6,7 +6,7 @@ sums, which generalised least squares on all measurements would use too, are lef
 distribution: it does not depend on the trips. Public counts are exact: no other answer is needed where they add up to one.
 
 The error is taken to be distributed as the sum of m equal Laplace noises, with the m that matches its variance and kurtosis: exact for one
-continuous noise (m = 1), normal for many. Such sums are variance-gamma distributed (Madan and Seneta 1990). `cbdp.estimation.quantiles` has the far tails.
+continuous noise (m = 1), normal for many. Such sums are variance-gamma distributed (Madan and Seneta 1990). `cbdp.estimation.intervals` has the far tails.
 
 The last part is the same on trees, in closed form: the hierarchical mechanism of Hay and others (2010).
 """

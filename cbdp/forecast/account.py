@@ -35,7 +35,7 @@ from cbdp.release.layout import universe_hash
 from cbdp.release.manifest import FORMAT
 from cbdp.release.serialization import Recipe, unit_json
 from cbdp.release.series import RUNNING_TOTALS
-from cbdp.rounding.roundings import cost_per_wrong_type
+from cbdp.rounding import cost_per_wrong_type
 from cbdp.text import aligned
 from cbdp.untrusted import read_json
 from cbdp_features.calendar import day_dimension

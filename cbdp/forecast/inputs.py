@@ -25,13 +25,13 @@ from cbdp.privacy.noise import NOISE_DISTRIBUTIONS
 from cbdp.release import About, Dates
 from cbdp_features import calendar, places
 from cbdp_features.calendar import seconds_of_day
-from cbdp_features.places import Stops
-from cbdp_features.presets import (
+from cbdp_features.dag import (
     EXTRA_FEATURES,
     extra_features,
     features_for_uncovered_dimensions,
     opal_features,
 )
+from cbdp_features.places import Stops
 
 # Rows of public files
 

@@ -30,7 +30,7 @@ from cbdp.parts import Parts, instance_of
 from cbdp.privacy.expected_error import DemandFacts, ErrorModel, error_model
 from cbdp.privacy.noise import NoiseDistribution
 from cbdp.privacy.unit import Sensitivity
-from cbdp_features.presets import EXTRA_FEATURES
+from cbdp_features.dag import EXTRA_FEATURES
 
 Target = Mapping[str, Number]  # feature → how much its error matters
 

@@ -34,8 +34,7 @@ from cbdp.estimation.bootstrap import (
     variance_inflation,
 )
 from cbdp.estimation.gls import UnbiasedAnswer, best_linear_unbiased
-from cbdp.estimation.intervals import Ends, checked_risk, interval_ends, table_ends
-from cbdp.estimation.quantiles import share_interval
+from cbdp.estimation.intervals import Ends, checked_risk, interval_ends, share_interval, table_ends
 from cbdp.features import SINGLETON, Attribute, Universe
 from cbdp.parts import did_you_mean, table_of
 from cbdp.release.views import counted_noun, enumerated, left_out

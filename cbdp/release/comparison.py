@@ -18,9 +18,8 @@ from scipy.special import ndtri
 from cbdp.arrays import Floats, Ints
 from cbdp.errors import InputError
 from cbdp.estimation.gls import best_linear_unbiased
-from cbdp.estimation.intervals import checked_risk
+from cbdp.estimation.intervals import ErrorDistribution, checked_risk, error_distribution, sum_of_errors
 from cbdp.estimation.invariants import exact_answers
-from cbdp.estimation.quantiles import ErrorDistribution, error_distribution, sum_of_errors
 from cbdp.features import Dimension, Universe
 from cbdp.release.about import Dates
 from cbdp.release.ask import Where, conditions, grouping_of, names_of

@@ -33,7 +33,7 @@ from cbdp.rounding.bounds import (
     group_sums,
     rounding_sets,
 )
-from cbdp.rounding.program import crossing_pairs, exact_features, round_crossing
+from cbdp.rounding.crossing import crossing_pairs, exact_features, round_crossing
 from cbdp_features.universe import sorted_union
 
 MAX_TOTAL = 2.0**62  # trips: sums of 64-bit integers must not overflow

@@ -401,7 +401,7 @@ def fleet_counts(release: PublishedTrips) -> tuple[Ints, Ints]:
 
     Riders of one type share a vehicle. Where nobody knows which types are used, the whole trips nearest to the estimate are scattered
     over thousands of them, one by one, and ask for too many shuttles. Published estimates are gathered instead
-    (`cbdp.rounding.roundings`), with as many trips in every cell as are published: no count of any table changes.
+    (`cbdp.rounding`), with as many trips in every cell as are published: no count of any table changes.
     Estimates that are no expected values, and trips that were gathered already, stay as they are.
     """
     published = release.index, release.value

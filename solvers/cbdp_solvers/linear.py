@@ -44,7 +44,7 @@ class LinearSolver(Protocol):
         ...
 
 
-def linear_solver(member: sp.csr_array, room: Floats, blocks: Sequence[slice]) -> LinearSolver:
+def linear_solver(member: sp.csr_array, inverse_weight: Floats, blocks: Sequence[slice]) -> LinearSolver:
     """The fastest way for this pattern of B (cells × unknowns), this R, and features at these places.
 
     A feature's elements are disjoint, so its block of the matrix is diagonal: the largest feature is eliminated for
@@ -52,21 +52,21 @@ def linear_solver(member: sp.csr_array, room: Floats, blocks: Sequence[slice]) -
     """
     m = member.shape[1]
     if not blocks:
-        return CompiledSchur(member, room, slice(0, 0))
+        return CompiledSchur(member, inverse_weight, slice(0, 0))
     largest = max(blocks, key=lambda block: block.stop - block.start)
     rest = m - (largest.stop - largest.start)
     if m <= MAX_COMPILED_UNKNOWNS + MAX_COMPILED_ELIMINATED_UNKNOWNS and rest <= MAX_COMPILED_UNKNOWNS:
-        return CompiledSchur(member, room, largest)
+        return CompiledSchur(member, inverse_weight, largest)
     crossings = (member[:, largest].T @ _other_columns(member, largest)).tocsr()
     work = float(np.sum(np.diff(crossings.indptr).astype(float) ** 2))
     if work <= MAX_PATTERN_PRODUCTS:
         left = crossings.T @ crossings
         if left.nnz <= max(MAX_SPARSE_SCHUR_DENSITY * rest * rest, 16 * m):
-            return SparseLDL(member, room)
+            return SparseLDL(member, inverse_weight)
     return (
-        DenseSchur(member, room, largest)
+        DenseSchur(member, inverse_weight, largest)
         if rest <= MAX_DENSE_SCHUR_UNKNOWNS
-        else ConjugateGradients(member, room)
+        else ConjugateGradients(member, inverse_weight)
     )
 
 
@@ -75,10 +75,12 @@ def _other_columns(member: sp.csr_array, block: slice) -> sp.csr_array:
     return member[:, keep].tocsr()
 
 
-def _regularized_diagonal(room: Floats, d: Floats) -> Floats:
+def _regularized_diagonal(inverse_weight: Floats, d: Floats) -> Floats:
     """R, with a speck of curvature for exact counts."""
     return (
-        room if room.all() else np.where(room == 0.0, EXACT_COUNT_CURVATURE * max(1.0, float(d.sum())), room)
+        inverse_weight
+        if inverse_weight.all()
+        else np.where(inverse_weight == 0.0, EXACT_COUNT_CURVATURE * max(1.0, float(d.sum())), inverse_weight)
     )
 
 
@@ -87,11 +89,11 @@ class CompiledSchur:
     """Compiled as a whole: the largest feature eliminated, and of the others so few that calls would cost more."""
 
     member: sp.csr_array
-    room: Floats
+    inverse_weight: Floats
     largest: slice
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        diagonal = _regularized_diagonal(self.room, d)
+        diagonal = _regularized_diagonal(self.inverse_weight, d)
         first, end = self.largest.start, self.largest.stop
         pivot, z_first = diagonal[first:end].copy(), gradient[first:end].copy()
         z_others = np.concatenate((gradient[:first], gradient[end:]))
@@ -101,14 +103,16 @@ class CompiledSchur:
         if _solve_by_elimination(*pattern, d, first, pivot, others, cross, left, z_first, z_others):
             return np.concatenate((z_others[:first], z_first, z_others[first:]))
         # rounding made it singular: what conjugate gradients reach is a descent direction all the same
-        return ConjugateGradients(self.member, self.room).solve(d, gradient)
+        return ConjugateGradients(self.member, self.inverse_weight).solve(d, gradient)
 
 
 class SparseLDL:
-    """Sparse LDLᵀ by QDLDL, with one ordering for all D. `room` is the diagonal of R, or R itself where it is not diagonal."""
+    """Sparse LDLᵀ by QDLDL, with one ordering for all D. `inverse_weight` is the diagonal of R, or R itself where it is not diagonal."""
 
-    def __init__(self, member: sp.csr_array, room: Floats | sp.csc_array) -> None:
-        form = sp.coo_array(sp.triu(room if sp.issparse(room) else sp.diags_array(room)))
+    def __init__(self, member: sp.csr_array, inverse_weight: Floats | sp.csc_array) -> None:
+        form = sp.coo_array(
+            sp.triu(inverse_weight if sp.issparse(inverse_weight) else sp.diags_array(inverse_weight))
+        )
         pattern = sp.triu(
             abs(member).T @ abs(member) + abs(form) + sp.eye_array(member.shape[1]), format="csc"
         )
@@ -117,15 +121,17 @@ class SparseLDL:
         self.cell, self.slot, self.share = _hessian_entries(member, pattern)
         every = np.arange(member.shape[1])
         self.diagonal = _entry_positions(pattern, every, every)
-        self.room = np.zeros(pattern.nnz)
-        self.room[_entry_positions(pattern, form.row, form.col)] = form.data
+        self.inverse_weight = np.zeros(pattern.nnz)
+        self.inverse_weight[_entry_positions(pattern, form.row, form.col)] = form.data
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
         import qdldl
 
         data = bincount(self.slot, self.share * d[self.cell], self.pattern.nnz)
-        data += self.room
-        data[self.diagonal] += _regularized_diagonal(self.room[self.diagonal], d) - self.room[self.diagonal]
+        data += self.inverse_weight
+        data[self.diagonal] += (
+            _regularized_diagonal(self.inverse_weight[self.diagonal], d) - self.inverse_weight[self.diagonal]
+        )
         hessian = sp.csc_matrix((data, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
         for lift in DIAGONAL_SHIFTS:
             data[self.diagonal] *= 1.0 + lift
@@ -145,28 +151,28 @@ class SparseLDL:
 class DenseSchur:
     """The largest feature eliminated, the others by a dense Cholesky factor: for features that cross each other a lot."""
 
-    def __init__(self, member: sp.csr_array, room: Floats, largest: slice) -> None:
-        self.room = room
+    def __init__(self, member: sp.csr_array, inverse_weight: Floats, largest: slice) -> None:
+        self.inverse_weight = inverse_weight
         self.member = member
         self.first = np.r_[largest.start : largest.stop]
-        self.others = np.r_[0 : largest.start, largest.stop : len(room)]
+        self.others = np.r_[0 : largest.start, largest.stop : len(inverse_weight)]
         self.member_first = member[:, largest].tocsr()
         self.member_others = _other_columns(member, largest)
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        room = _regularized_diagonal(self.room, d)
+        inverse_weight = _regularized_diagonal(self.inverse_weight, d)
         weighted = sp.diags_array(d) @ self.member_others
-        diagonal = room[self.first] + self.member_first.T @ d
+        diagonal = inverse_weight[self.first] + self.member_first.T @ d
         if not len(self.others):
             return np.asarray(gradient / diagonal)
         cross = (self.member_first.T @ weighted).tocsr()
         inner = self.member_others.T @ weighted - cross.T @ sp.diags_array(1.0 / diagonal) @ cross
         left = np.asfortranarray(inner.toarray())
-        left[np.diag_indices_from(left)] += room[self.others]
+        left[np.diag_indices_from(left)] += inverse_weight[self.others]
         g = gradient[self.others] - cross.T @ (gradient[self.first] / diagonal)
         factor, trouble = lapack.dpotrf(left, lower=1, overwrite_a=1)
         if trouble:
-            return ConjugateGradients(self.member, self.room).solve(d, gradient)
+            return ConjugateGradients(self.member, self.inverse_weight).solve(d, gradient)
         z = np.empty(len(gradient))
         z[self.others] = lapack.dpotrs(factor, g, lower=1)[0]
         z[self.first] = (gradient[self.first] - cross @ z[self.others]) / diagonal
@@ -182,10 +188,10 @@ class ConjugateGradients:
     """
 
     member: sp.csr_array
-    room: Floats
+    inverse_weight: Floats
 
     def solve(self, d: Floats, gradient: Floats) -> Floats:
-        fixed = _regularized_diagonal(self.room, d)
+        fixed = _regularized_diagonal(self.inverse_weight, d)
         diagonal = fixed + self.member.T @ d
         m = len(gradient)
         hessian = spl.LinearOperator(
@@ -322,9 +328,9 @@ class DualBasis:
     member: sp.csr_array  # B M: no entries for the unknowns α in the cells that matter
     relations: int  # how many unknowns α there are
 
-    def form(self, room: Floats) -> sp.csc_array:
+    def form(self, inverse_weight: Floats) -> sp.csc_array:
         """Mᵀ R M."""
-        return (self.change.T @ sp.diags_array(room) @ self.change).tocsc()
+        return (self.change.T @ sp.diags_array(inverse_weight) @ self.change).tocsc()
 
     def unknowns(self, prices: Floats) -> Floats:
         """θ for these λ."""
@@ -335,7 +341,7 @@ def dual_basis(
     problem: Problem,
     places: Mapping[str, Indices],
     member: sp.csr_array,
-    room: Floats,
+    inverse_weight: Floats,
     active: Bools | None = None,
 ) -> DualBasis | None:
     """A basis of which as many unknowns as possible do not move the shifts; None if there are no such.
@@ -348,11 +354,11 @@ def dual_basis(
         r
         for r in _dual_relations(problem, places, cells)
         # if not all prices of a combination can be large, the unknown α would be no larger than the shifts
-        if room[r.unknowns].max() < MIN_WEIGHT_RATIO
+        if inverse_weight[r.unknowns].max() < MIN_WEIGHT_RATIO
     ]
     if not relations:
         return None
-    size = len(room)
+    size = len(inverse_weight)
     column = np.concatenate([np.full(len(r.unknowns) - 1, r.pivot) for r in relations])
     row = np.concatenate([r.unknowns[1:] for r in relations])
     sign = np.concatenate(

@@ -89,9 +89,11 @@ class Newton(Solver):
         lam = _initial_duals(search, every, _gather_duals(problem, warm_start, places, unit))
         optimum = _minimize_above_floors(search, every, lam, self.tolerance)
         for _ in range(MAX_BASIS_CHANGES):
-            if not dual.slight or not (search.stalled or dual.loss(optimum) > MAX_PRECISION_LOSS):
+            if not dual.small_leaf_weight or not (
+                search.stalled or dual.rounding_error(optimum) > MAX_PRECISION_LOSS
+            ):
                 break
-            better = dual.rebased(problem, places, optimum.d > 0)
+            better = dual.with_basis(problem, places, optimum.d > 0)
             lam, dual = better.unknowns(dual.prices(optimum.lam)), better
             search = _Search(dual, dual.linear(), self.max_steps, search.steps)
             optimum = _minimize_above_floors(search, every, lam, self.tolerance)
@@ -107,10 +109,10 @@ class Newton(Solver):
         moved = _satisfy_exact_counts(problem, leaves, every.slack)
         if moved:  # the prices with them, unless no leaf determines by how much
             other = optimum.shift - problem.shifts(moved)
-            if every.misses(leaves, other) < every.misses(leaves, optimum.shift):
+            if every.distance(leaves, other) < every.distance(leaves, optimum.shift):
                 prices = {name: price - moved[name] * unit for name, price in prices.items()}
                 shift = other * unit
-        return Answer(leaves, prices, search.steps, shift if dual.slight else None)
+        return Answer(leaves, prices, search.steps, shift if dual.small_leaf_weight else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,7 @@ class LeafSet:
     cell: Indices
     copies: int = 1
 
-    def misses(self, leaves: Floats, shift: Floats) -> float:
+    def distance(self, leaves: Floats, shift: Floats) -> float:
         """By how much these leaves differ from those of the shifts."""
         return float(np.max(np.abs(primal(self.target, self.slack, self.cell, shift) - leaves), initial=0.0))
 
@@ -132,7 +134,7 @@ class LeafSet:
             (y, d, squares) if self.copies == 1 else (y * self.copies, d * self.copies, squares * self.copies)
         )
 
-    def least_along(self, shift: Floats, to: Floats, slope: float, growth: float, end: float) -> float:
+    def line_search(self, shift: Floats, to: Floats, slope: float, curvature: float, end: float) -> float:
         """Line search: the fraction of the way from these shifts to those, which overshoot, at which Φ is about least.
 
         Its slope along the way, `slope` < 0 at first and `end` > 0 in the end, increases piecewise linearly: safeguarded Newton on the slope.
@@ -142,12 +144,12 @@ class LeafSet:
         low, high, t = 0.0, 1.0, slope / (slope - end)
         for _ in range(60):
             of_leaves, steep = slope_along(near.target, near.slack, near.cell, shift, to - shift, t)
-            here = slope + t * growth + self.copies * of_leaves
+            here = slope + t * curvature + self.copies * of_leaves
             if abs(here) <= LINE_SEARCH_SLOPE * abs(slope):
                 break
             low, high = (t, high) if here < 0 else (low, t)
             # Newton's step on the linear piece at hand if that stays inside, else halve
-            steep = growth + self.copies * steep
+            steep = curvature + self.copies * steep
             t = t - here / steep if steep > 0 else low
             if not low < t < high:
                 t = 0.5 * (low + high)
@@ -177,7 +179,7 @@ class LeafSet:
         np.maximum.at(largest, part.cell, part.target / part.slack)
         return largest
 
-    def spread(self, shift: Floats) -> float:
+    def excess_scale(self, shift: Floats) -> float:
         """The scale of the leaves' excess over their shifts, were it exponential: by the median, which is robust to leaves with trips."""
         part = self.sample(max(1, len(self.target) // FLOOR_SAMPLE_LEAVES) | 1)
         excess = part.target / part.slack - shift[part.cell]
@@ -194,17 +196,17 @@ class Dual:
     """The measured elements as one vector of unknowns."""
 
     member: sp.csr_array  # B: cells × unknowns, 0/1
-    room: Floats  # r = 1/w (0 where exact), in units of the leaves' weight
+    inverse_weight: Floats  # r = 1/w (0 where exact), in units of the leaves' weight
     target: Floats
     scale: Floats  # what a residual is measured against
     blocks: tuple[slice, ...]  # each feature's unknowns
     basis: DualBasis | None = None  # the unknowns are not the prices λ but θ, λ = M θ
-    slight: bool = False  # whether leaves weigh so little that prices may be large
+    small_leaf_weight: bool = False  # whether leaves weigh so little that prices may be large
 
     def point(self, leaves: LeafSet, lam: Floats) -> Point:
         shift, size = self.shifts(lam)
         y, d, squares = leaves.above(shift)
-        form = self.member.indptr, self.member.indices, self.room, self.target, self.scale
+        form = self.member.indptr, self.member.indices, self.inverse_weight, self.target, self.scale
         value, gradient, residual = _objective_and_gradient(*form, self.prices(lam), size, y, d, squares)
         gradient = gradient if self.basis is None else self.basis.change.T @ gradient
         return Point(lam, shift, y, d, value, gradient, residual)
@@ -220,7 +222,7 @@ class Dual:
     def unknowns(self, prices: Floats) -> Floats:
         return prices if self.basis is None else self.basis.unknowns(prices)
 
-    def loss(self, at: Point) -> float:
+    def rounding_error(self, at: Point) -> float:
         """What rounding may do to the shifts of cells with leaves above them, relative to the largest count."""
         size = self.shifts(at.lam)[1]
         return (
@@ -229,19 +231,19 @@ class Dual:
             / float(np.min(self.scale, initial=np.inf))
         )
 
-    def rebased(self, problem: Problem, places: dict[str, Indices], active: NDArray[np.bool_]) -> Dual:
+    def with_basis(self, problem: Problem, places: dict[str, Indices], active: NDArray[np.bool_]) -> Dual:
         """With unknowns that make the shifts of these cells precise."""
-        return replace(self, basis=dual_basis(problem, places, self.member, self.room, active))
+        return replace(self, basis=dual_basis(problem, places, self.member, self.inverse_weight, active))
 
-    def growth(self, direction: Floats) -> float:
+    def curvature(self, direction: Floats) -> float:
         """The curvature of Φ along a direction that is not the leaves'."""
         prices = self.prices(direction)
-        return float((self.room * prices) @ prices)
+        return float((self.inverse_weight * prices) @ prices)
 
     def linear(self) -> LinearSolver:
         if self.basis is None:
-            return linear_solver(self.member, self.room, self.blocks)
-        return SparseLDL(self.basis.member, self.basis.form(self.room))
+            return linear_solver(self.member, self.inverse_weight, self.blocks)
+        return SparseLDL(self.basis.member, self.basis.form(self.inverse_weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +279,7 @@ class _Search:
         stuck = fresh = idle = 0
         self.dropping = False
         while best.residual > tolerance and stuck < 3:
-            if self.dual.slight and idle >= MAX_STEPS_WITHOUT_PROGRESS:
+            if self.dual.small_leaf_weight and idle >= MAX_STEPS_WITHOUT_PROGRESS:
                 self.stalled = True
                 return best
             if fresh >= 2 and leaves.idle(now, spare):
@@ -315,7 +317,7 @@ class _Search:
             raise SolverError(
                 f"newton cannot go on from residual {now.residual:.1e} because the weights differ too much: give 'singleton' more weight"
             )
-        t = leaves.least_along(now.shift, tried.shift, slope, self.dual.growth(direction), end)
+        t = leaves.line_search(now.shift, tried.shift, slope, self.dual.curvature(direction), end)
         return self.dual.point(leaves, now.lam + t * direction)
 
     def descent(self, now: Point) -> tuple[Floats, float]:
@@ -330,7 +332,7 @@ class _Search:
             slope = float(now.gradient @ direction)
         if -np.inf < slope < 0.0:
             return direction, slope
-        curvature = self.dual.room + self.dual.member.T @ now.d if self.dual.basis is None else 1.0
+        curvature = self.dual.inverse_weight + self.dual.member.T @ now.d if self.dual.basis is None else 1.0
         direction = -now.gradient / np.maximum(curvature, np.finfo(float).tiny ** 0.5)
         return direction, float(now.gradient @ direction)
 
@@ -406,7 +408,7 @@ def _minimize_above_floors(search: _Search, every: LeafSet, lam: Floats, toleran
 
 def _floors(leaves: LeafSet, shift: Floats, tops: Floats, margin: float) -> Floats:
     """Floors so far below the shifts that few cells' shifts will end below them, and below some leaves of every cell."""
-    return np.minimum(shift - margin * leaves.spread(shift), tops)
+    return np.minimum(shift - margin * leaves.excess_scale(shift), tops)
 
 
 def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> dict[str, Floats]:
@@ -419,7 +421,7 @@ def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> di
         return moved
     exact = [replace(t, weight=np.where(np.isinf(t.weight), np.inf, 0.0)) for t in problem.terms]
     dual, places = _dual_problem(replace(problem, terms=tuple(exact)), 1.0)
-    linear = linear_solver(dual.member, dual.room, dual.blocks)
+    linear = linear_solver(dual.member, dual.inverse_weight, dual.blocks)
     for _ in range(3):
         above = leaves > 0
         sums = bincount(problem.cell, leaves, problem.cells)
@@ -441,7 +443,7 @@ def _dual_problem(problem: Problem, unit: float) -> tuple[Dual, dict[str, Indice
     places: dict[str, Indices] = {}
     size = 0
     empty = np.empty(0)
-    rooms, targets, scales = [empty], [empty], [empty]
+    inverse_weights, targets, scales = [empty], [empty], [empty]
     blocks = []
     rows, columns = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for term in problem.terms:
@@ -450,7 +452,7 @@ def _dual_problem(problem: Problem, unit: float) -> tuple[Dual, dict[str, Indice
         places[term.name] = place
         blocks.append(slice(size, size + int(measured.sum())))
         size = blocks[-1].stop
-        rooms.append(unit / term.weight[measured])
+        inverse_weights.append(unit / term.weight[measured])
         targets.append(term.target[measured])
         scales.append(np.full(len(targets[-1]), 1.0 + float(np.max(np.abs(term.target), initial=0.0))))
         of_cell = place[term.element_of_cell]
@@ -464,11 +466,13 @@ def _dual_problem(problem: Problem, unit: float) -> tuple[Dual, dict[str, Indice
         member = sp.csr_array((np.ones(len(column)), column, start), shape=(problem.cells, size))
     else:
         member = sp.csr_array((np.ones(len(row)), (row, column)), shape=(problem.cells, size))
-    room = np.concatenate(rooms)
-    slight = bool(np.min(room, where=room > 0, initial=np.inf) < SMALL_LEAF_WEIGHT)
-    other = dual_basis(problem, places, member, room) if slight else None
+    inverse_weight = np.concatenate(inverse_weights)
+    small_leaf_weight = bool(
+        np.min(inverse_weight, where=inverse_weight > 0, initial=np.inf) < SMALL_LEAF_WEIGHT
+    )
+    other = dual_basis(problem, places, member, inverse_weight) if small_leaf_weight else None
     numbers = np.concatenate(targets), np.concatenate(scales)
-    return Dual(member, room, *numbers, tuple(blocks), other, slight), places
+    return Dual(member, inverse_weight, *numbers, tuple(blocks), other, small_leaf_weight), places
 
 
 def _scatter_duals(lam: Floats, place: Indices) -> Floats:
@@ -506,19 +510,19 @@ def _cell_duals(indptr, indices, data, lam):  # type: ignore[no-untyped-def]  # 
 
 @compiled_ahead("i4[::1], i4[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8")
 @kernel
-def _objective_and_gradient(indptr, indices, room, target, scale, lam, size, y, d, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _objective_and_gradient(indptr, indices, inverse_weight, target, scale, lam, size, y, d, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Φ, its gradient R λ + c − BᵀY, and the gradient's largest relative entry, less what rounding accounts for."""
     value, residual = squares, 0.0
-    gradient, handled = np.empty(len(lam)), np.empty(len(lam))
+    gradient, magnitudes = np.empty(len(lam)), np.empty(len(lam))
     for j in range(len(lam)):
-        gradient[j] = room[j] * lam[j] + target[j]
-        handled[j] = abs(room[j] * lam[j]) + abs(target[j])
-        value += lam[j] * (0.5 * room[j] * lam[j] + target[j])
+        gradient[j] = inverse_weight[j] * lam[j] + target[j]
+        magnitudes[j] = abs(inverse_weight[j] * lam[j]) + abs(target[j])
+        value += lam[j] * (0.5 * inverse_weight[j] * lam[j] + target[j])
     for k in range(len(y)):
         magnitude = y[k] + size[k] * d[k]  # the size of the numbers that the sum Y is made of
         for a in range(indptr[k], indptr[k + 1]):
             gradient[indices[a]] -= y[k]
-            handled[indices[a]] += magnitude
+            magnitudes[indices[a]] += magnitude
     for j in range(len(lam)):
-        residual = max(residual, (abs(gradient[j]) - ERROR * handled[j]) / scale[j])
+        residual = max(residual, (abs(gradient[j]) - ERROR * magnitudes[j]) / scale[j])
     return value, gradient, residual

@@ -16,7 +16,7 @@ from cbdp.forecast.errors import expected_of, facts_of, margins, model_of_mechan
 from cbdp.mechanisms import ConstraintBased
 from cbdp.privacy.expected_error import DemandFacts
 from cbdp.report.reliability import USES, Use, use_of
-from cbdp_features.presets import odmts
+from cbdp_features.dag import odmts
 
 
 def test_errors_are_those_of_the_configured_budget(city: Path) -> None:

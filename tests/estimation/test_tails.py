@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cbdp.estimation.quantiles import ErrorDistribution, sum_of_errors
+from cbdp.estimation.intervals import ErrorDistribution, sum_of_errors
 from cbdp.privacy.noise import noise_distribution
 
 

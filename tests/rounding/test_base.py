@@ -13,9 +13,8 @@ import pytest
 
 import cbdp
 from cbdp.errors import InputError
-from cbdp.rounding import ROUNDINGS, Rounded, Rounding, get
+from cbdp.rounding import ROUNDINGS, Nearest, Rounded, Rounding, Sparse, concentrate, cost_per_wrong_type, get
 from cbdp.rounding.controlled import round_trips
-from cbdp.rounding.roundings import Nearest, Sparse, concentrate, cost_per_wrong_type
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from twins import Twin, check, filled, labelled
 
 from cbdp.rounding.bounds import cell_problem, rounding_sets
-from cbdp.rounding.program import crossing_pairs, exact_features, largest_bipartite_subset
+from cbdp.rounding.crossing import crossing_pairs, exact_features, largest_bipartite_subset
 
 
 def _odd(*labels: str) -> Twin:

@@ -12,7 +12,7 @@ from strategies import Case, cases
 
 import cbdp
 from cbdp.mechanisms import ConstraintBased
-from cbdp.rounding.roundings import SPARSITY_COSTS, concentrate, cost_per_wrong_type
+from cbdp.rounding import SPARSITY_COSTS, concentrate, cost_per_wrong_type
 
 ESTIMATES = st.one_of(st.just(0.0), st.floats(0.001, 0.9), st.floats(1.0, 40.0))
 

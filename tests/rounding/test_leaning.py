@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cbdp.features import Dimension, Feature, FeatureDag, Universe
-from cbdp.rounding import program
-from cbdp.rounding import program as leaning
+from cbdp.rounding import crossing as leaning
 from cbdp.rounding.bounds import cell_problem, rounding_sets
+from cbdp.rounding.crossing import crossing_pairs, exact_features, second_family
 from cbdp.rounding.network import min_cost_flow, network_of
-from cbdp.rounding.program import crossing_pairs, exact_features, second_family
 
 
 def test_what_is_added_to_costs_is_about_normal_and_the_same_for_the_same_cell() -> None:
@@ -45,4 +44,4 @@ def test_costs_that_are_moved_bring_soft_sets_nearer_to_their_bounds() -> None:
     alone = out_of_bounds(min_cost_flow(network, problem.cost).up)
     leant = out_of_bounds(min_cost_flow(network, leaning.lagrangian_costs(problem, soft)).up)
     assert leant < 0.7 * alone
-    assert out_of_bounds(program.round_crossing(problem, crossing, soft)) == 0
+    assert out_of_bounds(leaning.round_crossing(problem, crossing, soft)) == 0

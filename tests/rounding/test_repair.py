@@ -9,17 +9,16 @@ import pytest
 from crossing import beyond, instance, split
 
 from cbdp.progress import watched
-from cbdp.rounding import program, repair
 from cbdp.rounding.bounds import CellProblem
+from cbdp.rounding.crossing import least_violation, round_crossing, second_family
+from cbdp.rounding.crossing import repair as repaired
 from cbdp.rounding.network import min_cost_flow, network_of
-from cbdp.rounding.program import least_violation, round_crossing, second_family
-from cbdp.rounding.repair import repair as repaired
 
 MORE = 1  # by how many trips in all prices and repairs may break more than the optimum: none was met that breaks two more
 
 
 def _by_repair(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "MAX_INTEGER_PROGRAM_CELLS", 0)
+    monkeypatch.setattr("cbdp.rounding.crossing.MAX_INTEGER_PROGRAM_CELLS", 0)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +86,8 @@ def test_the_work_for_one_set_is_limited(monkeypatch: pytest.MonkeyPatch) -> Non
     crossing, soft = split(problem)
     network = network_of(problem, soft, second_family(crossing, soft))
     first = min_cost_flow(network, problem.cost)
-    monkeypatch.setattr(repair, "MAX_ARCS_PER_SET", 1)
-    monkeypatch.setattr(repair, "MAX_ROUNDS", 1)
+    monkeypatch.setattr("cbdp.rounding.crossing.MAX_ARCS_PER_SET", 1)
+    monkeypatch.setattr("cbdp.rounding.crossing.MAX_ROUNDS", 1)
     off = beyond(problem, repaired(problem, soft, network, first))
     assert not off[~soft].any()
     assert off.sum() <= beyond(problem, first.up).sum()

@@ -11,8 +11,8 @@ from cbdp.errors import SolverError
 from cbdp.progress import watched
 from cbdp.rounding import network as simplex
 from cbdp.rounding.bounds import CellProblem
+from cbdp.rounding.crossing import second_family
 from cbdp.rounding.network import Network, network_of
-from cbdp.rounding.program import second_family
 
 
 def _network(problem: CellProblem) -> Network:
