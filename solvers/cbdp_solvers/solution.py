@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cbdp.arrays import Floats
+from cbdp.arrays import Floats, Numbers
 
 if TYPE_CHECKING:
     from cbdp_solvers.problem import Problem
@@ -134,6 +134,6 @@ def _weighted_squares(weight: float | Floats, leaves: Floats) -> float:
     return float(np.einsum("i,i,i->", np.broadcast_to(weight, len(leaves)), leaves, leaves))
 
 
-def _max_abs(values: Floats) -> float:
+def _max_abs(values: Numbers) -> float:
     """The largest magnitude, without a temporary array (NaN stays NaN)."""
     return max(abs(float(np.max(values))), abs(float(np.min(values)))) if len(values) else 0.0
