@@ -308,7 +308,7 @@ def _cholesky_in_place(a):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
 MIN_WEIGHT_RATIO = 1e-4
 
 
-class Relation(NamedTuple):
+class DualRelation(NamedTuple):
     """Unknowns λ whose combination moves no shift: one unit more of some, one unit less of others."""
 
     pivot: int  # the one whose column of the basis becomes this combination
@@ -371,9 +371,9 @@ def dual_basis(
     return DualBasis(change.tocsc(), moved, len(relations))
 
 
-def _dual_relations(problem: Problem, places: Mapping[str, Indices], cells: Indices) -> list[Relation]:
+def _dual_relations(problem: Problem, places: Mapping[str, Indices], cells: Indices) -> list[DualRelation]:
     """Combinations of prices that cancel in these cells: elements of each feature against those of a larger one."""
-    relations: list[Relation] = []
+    relations: list[DualRelation] = []
     by_size = sorted(problem.terms, key=lambda t: -len(t.target))
     for position, term in enumerate(by_size):
         covered = np.zeros(max((int(p.max(initial=-1)) for p in places.values()), default=-1) + 1, dtype=bool)
@@ -402,7 +402,7 @@ def _refines(fine: Term, coarse: Term, cells: Indices) -> bool:
 
 def _relations_between(
     term: Term, other: Term, places: Mapping[str, Indices], cells: Indices
-) -> list[Relation]:
+) -> list[DualRelation]:
     """One relation for every set of cells that is a union of elements of both features, and no smaller one is."""
     n, m = len(term.target), len(other.target)
     ends = term.element_of_cell[cells], n + other.element_of_cell[cells]
@@ -411,8 +411,8 @@ def _relations_between(
     order = np.argsort(of, kind="stable")
     place = np.concatenate([places[term.name], places[other.name]])[order]
     cuts = np.cumsum(np.bincount(of, minlength=count))[:-1]
-    relations: list[Relation] = []
+    relations: list[DualRelation] = []
     for group, of_term in zip(np.split(place, cuts), np.split(order < n, cuts), strict=True):
         if (group >= 0).all() and of_term.any() and not of_term.all():  # all of it is measured, by both
-            relations.append(Relation(int(group[of_term][0]), group[of_term][1:], group[~of_term]))
+            relations.append(DualRelation(int(group[of_term][0]), group[of_term][1:], group[~of_term]))
     return relations
