@@ -274,37 +274,37 @@ class CellProblem:
     cell: Ints
     cost: Ints  # cost of each cell's going up, in units
     names: tuple[str, ...]
-    member: Ints  # feature × cell → set
+    set_of_cell: Ints  # feature × cell → set
     low: Ints
     high: Ints
 
     @property
     def size(self) -> Ints:
-        return np.bincount(self.member.ravel(), minlength=len(self.low)).astype(np.int64)
+        return np.bincount(self.set_of_cell.ravel(), minlength=len(self.low)).astype(np.int64)
 
     def feature_of(self) -> Ints:
         """The feature (by position) of each set."""
         feature = np.empty(len(self.low), dtype=np.int64)
-        feature[self.member] = np.arange(len(self.member))[:, None]
+        feature[self.set_of_cell] = np.arange(len(self.set_of_cell))[:, None]
         return feature
 
 
 def cell_problem(sets: RoundingSets) -> CellProblem:
     """The choice of cells that these ranges leave, a 0/1 program with interval constraints."""
     free = np.flatnonzero(sets.cells.free)
-    member, low, high = [], [], []
+    set_of_cell, low, high = [], [], []
     offset = 0
     for name, element_of_cell in sets.element.items():
         ranges = sets.elements[name]
         used, number = np.unique(element_of_cell[free], return_inverse=True)
         settled = group_sums(element_of_cell, sets.cells.low)[used]
-        member.append(number.astype(np.int64) + offset)
+        set_of_cell.append(number.astype(np.int64) + offset)
         low.append(ranges.low[used] - settled)
         high.append(ranges.high[used] - settled)
         offset += len(used)
     bounds = np.concatenate(low), np.concatenate(high)
     return CellProblem(
-        sets.unit, free, _marginal_cost(sets)[free], tuple(sets.element), np.array(member), *bounds
+        sets.unit, free, _marginal_cost(sets)[free], tuple(sets.element), np.array(set_of_cell), *bounds
     )
 
 

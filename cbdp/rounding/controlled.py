@@ -8,7 +8,7 @@ others but `singleton`, its elements are the cells, and nothing is required in a
 
 *The steps.*
 
-1. `bounds`: real sums at every level, the whole numbers that each may become, and the price of each cell's going up;
+1. `bounds`: real sums at every level, the whole numbers that each may become, and the cost of each cell's going up;
 2. `program`: which sets of cells cross, and which features can be kept exact together;
 3. the choice of cells: here by dynamic programming on one tree if no sets cross, else in `program` (by `network`, and `repair` for what does not fit);
 4. here the best leaves of each cell, and a check of every count.
@@ -224,19 +224,19 @@ def bound_violations(sets: RoundingSets, counts: Ints) -> Iterator[tuple[str, In
         yield name, np.maximum(np.maximum(ranges.low - count, count - ranges.high), 0)
 
 
-# One laminar family is a tree: prices go up it level by level, choices come down (dynamic programming; costs are convex in the count).
+# One laminar family is a tree: marginal costs go up it level by level, choices come down (dynamic programming; costs are convex in the count).
 
 
 def round_laminar(problem: CellProblem) -> Bools:
-    """Which cells go up at the least price, if no two sets cross: greedy in each set, exact since prices of a set's counts are convex.
+    """Which cells go up at the least cost, if no two sets cross: greedy in each set, exact since costs of a set's counts are convex.
 
     Resource allocation under bounds on a laminar family (Federgruen and Groenevelt 1986; Hochbaum and Hong 1995).
 
     Sorted by size, the sets around a cell are a chain, and the i-th sets of all cells a partition: whatever holds a set
     holds it around each of its cells.
     """
-    by_size = np.argsort(problem.size[problem.member], axis=0, kind="stable")
-    chain = np.take_along_axis(problem.member, by_size, axis=0)
+    by_size = np.argsort(problem.size[problem.set_of_cell], axis=0, kind="stable")
+    chain = np.take_along_axis(problem.set_of_cell, by_size, axis=0)
     low = np.zeros(len(problem.cost), dtype=np.int64)
     free, cost = np.ones(len(low), dtype=bool), problem.cost
     here, parent, steps = np.arange(len(low)), chain[0], []
@@ -251,9 +251,9 @@ def round_laminar(problem: CellProblem) -> Bools:
         if row + 1 < len(chain):
             here, parent = np.unique(chain[row], return_index=True)[1], chain[row + 1]
     up = free & (cost < 0)
-    for group, free_below, price, quota in reversed(steps):
+    for group, free_below, cell_cost, quota in reversed(steps):
         below = np.zeros(len(free_below), dtype=bool)
-        below[free_below] = cheapest_items(group[free_below], price[free_below], quota + up)
+        below[free_below] = cheapest_items(group[free_below], cell_cost[free_below], quota + up)
         up = below
     return up
 
@@ -269,7 +269,7 @@ def cheapest_items(group: Ints, cost: Ints, quota: Ints) -> Bools:
 
 
 def marginal_cost(group: Ints, cost: Ints, quota: Ints, asked: Bools) -> Ints:
-    """In each group where `asked`, the price of one item more than the quota of cheapest ones."""
+    """In each group where `asked`, the cost of one item more than the quota of cheapest ones."""
     order = _order_by_group_and_key(group, cost)
     start = np.searchsorted(group[order], np.arange(len(quota)))
     marginal = np.zeros(len(quota), dtype=np.int64)

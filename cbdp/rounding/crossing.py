@@ -40,7 +40,7 @@ MIP_GAP, MAX_NODES = 1e-2, 1_000  # limits of that program; none by time, so tha
 
 
 def round_crossing(problem: CellProblem, crossing: Ints, soft: Bools) -> Bools:
-    """Which cells go up: at the least price if no set is soft, else with few trips out of bounds in the soft sets."""
+    """Which cells go up: at the least cost if no set is soft, else with few trips out of bounds in the soft sets."""
     if soft.any() and len(problem.cost) <= MAX_INTEGER_PROGRAM_CELLS:
         up = least_violation(problem, soft)
         if up is not None:
@@ -60,13 +60,13 @@ def least_violation(problem: CellProblem, soft: Bools) -> Bools | None:
     loose = np.flatnonzero(soft[binding])
     slack = csr_array((np.ones(len(loose)), (loose, np.arange(len(loose)))), shape=(len(binding), len(loose)))
     nothing = csr_array(slack.shape)
-    price = problem.cost / problem.unit
+    cost = problem.cost / problem.unit
     if len(loose):
-        # all prices together weigh less than one trip's violation
-        price = price / (2 * np.abs(price).sum() + 1)
-    cells = len(price)
+        # all costs together weigh less than one trip's violation
+        cost = cost / (2 * np.abs(cost).sum() + 1)
+    cells = len(cost)
     result = milp(
-        np.concatenate([price, np.ones(2 * len(loose))]),
+        np.concatenate([cost, np.ones(2 * len(loose))]),
         integrality=np.concatenate([np.ones(cells), np.zeros(2 * len(loose))]),
         bounds=Bounds(0, np.concatenate([np.ones(cells), np.full(2 * len(loose), np.inf)])),
         constraints=[
@@ -83,10 +83,10 @@ def _incidence_matrix(problem: CellProblem) -> tuple[csr_array, Ints]:
     from scipy.sparse import csr_array
 
     binding = np.flatnonzero((problem.low > 0) | (problem.high < problem.size))
-    shape = problem.member.shape
+    shape = problem.set_of_cell.shape
     cells = np.broadcast_to(np.arange(shape[1]), shape)
-    ones = np.ones(problem.member.size)
-    full = csr_array((ones, (problem.member.ravel(), cells.ravel())), shape=(len(problem.low), shape[1]))
+    ones = np.ones(problem.set_of_cell.size)
+    full = csr_array((ones, (problem.set_of_cell.ravel(), cells.ravel())), shape=(len(problem.low), shape[1]))
     return full[binding], binding
 
 
@@ -102,7 +102,7 @@ def crossing_pairs(problem: CellProblem) -> Ints:
     """Pairs of sets that overlap and are not nested."""
     size, count = problem.size, len(problem.low)
     pairs = [np.zeros((0, 2), dtype=np.int64)]
-    for one, other in combinations(problem.member, 2):
+    for one, other in combinations(problem.set_of_cell, 2):
         pair, shared = np.unique(one * count + other, return_counts=True)
         first, second = np.divmod(pair, count)
         crosses = (shared < size[first]) & (shared < size[second])
@@ -201,7 +201,7 @@ def lagrangian_costs(problem: CellProblem, soft: Bools) -> Ints:
     """The cost of each cell's going up, with the multipliers of its soft sets (Fisher 1981) and its perturbation."""
     primal_cost = problem.cost / problem.unit
     order, start = _cells_by_set(problem)
-    price = np.zeros(len(problem.low))
+    multiplier = np.zeros(len(problem.low))
     for step, temperature in enumerate(TEMPERATURES):
         for sweep in range(SWEEPS_PER_TEMPERATURE):
             tell(
@@ -209,11 +209,11 @@ def lagrangian_costs(problem: CellProblem, soft: Bools) -> Ints:
                 0.4 * (step * SWEEPS_PER_TEMPERATURE + sweep) / (len(TEMPERATURES) * SWEEPS_PER_TEMPERATURE),
             )
             # from scratch each time: no drift
-            cost = primal_cost + price[problem.member].sum(axis=0)
-            _coordinate_ascent(cost, price, order, start, problem.low, problem.high, temperature)
-    whole = np.rint(np.where(soft, price, 0.0) * COST_RESOLUTION).astype(np.int64)
+            cost = primal_cost + multiplier[problem.set_of_cell].sum(axis=0)
+            _coordinate_ascent(cost, multiplier, order, start, problem.low, problem.high, temperature)
+    whole = np.rint(np.where(soft, multiplier, 0.0) * COST_RESOLUTION).astype(np.int64)
     moved = _hash_perturbation(problem.cell, int(PERTURBATION_DEVIATION * COST_RESOLUTION))
-    costs: Ints = problem.cost + (whole[problem.member].sum(axis=0) + moved) * (
+    costs: Ints = problem.cost + (whole[problem.set_of_cell].sum(axis=0) + moved) * (
         problem.unit // COST_RESOLUTION
     )
     return costs
@@ -233,20 +233,20 @@ def _hash_perturbation(cell: Ints, deviation: int) -> Ints:
 
 def _cells_by_set(problem: CellProblem) -> tuple[Ints, Ints]:
     """The cells of every set, set after set, and where each set's begin."""
-    order = np.argsort(problem.member.ravel(), kind="stable") % max(1, len(problem.cost))
+    order = np.argsort(problem.set_of_cell.ravel(), kind="stable") % max(1, len(problem.cost))
     return order, np.concatenate([[0], np.cumsum(problem.size)])
 
 
 @kernel
 def _coordinate_ascent(
-    cost: Floats, price: Floats, order: Ints, start: Ints, low: Ints, high: Ints, temperature: float
+    cost: Floats, multiplier: Floats, order: Ints, start: Ints, low: Ints, high: Ints, temperature: float
 ) -> None:
     """One sweep over the multipliers: 0 if the sum is within bounds without one, else by Newton's method such that it reaches the nearer bound."""
     for s in range(len(low)):
         begin, end = start[s], start[s + 1]
         if low[s] <= 0 and high[s] >= end - begin:
             continue
-        shift = -price[s]  # first as if the set had no price
+        shift = -multiplier[s]  # first as if the set had no multiplier
         asked = 0.0
         for newton in range(8):
             total, slope = 0.0, 0.0
@@ -265,7 +265,7 @@ def _coordinate_ascent(
             shift += min(max(step, -most), most)
         for k in range(begin, end):
             cost[order[k]] += shift
-        price[s] += shift
+        multiplier[s] += shift
 
 
 # Local search for sets beyond two families: brought back into their bounds by cycles in the network, which stays feasible.
@@ -315,18 +315,24 @@ class _RepairState:
         off = np.maximum(self.problem.low - self.count, self.count - self.problem.high)
         return np.where(self.soft, np.maximum(off, 0), 0)
 
-    def mend(self, s: int, limit: float, closed: Bools | None = None) -> None:
+    def reduce_violation(self, s: int, limit: float, closed: Bools | None = None) -> None:
         """One set, by cells of at most this reduced cost; sets that are not `closed` may take its violation over (None: all are closed)."""
-        barred = np.ones(len(self.soft), dtype=bool) if closed is None else closed
+        closed_sets = np.ones(len(self.soft), dtype=bool) if closed is None else closed
         _repair_set(
-            s, self.up, self.count, barred, int(limit * self.problem.unit), MAX_ARCS_PER_SET, *self.arrays
+            s,
+            self.up,
+            self.count,
+            closed_sets,
+            int(limit * self.problem.unit),
+            MAX_ARCS_PER_SET,
+            *self.arrays,
         )
 
 
 def repair(problem: CellProblem, soft: Bools, network: Network, flow: Flow) -> Bools:
     """The same choice of cells with as few trips out of bounds in the soft sets as local search over such cycles reaches."""
-    member, up = problem.member, flow.up.astype(np.int8)
-    count = np.bincount(member.ravel(), np.tile(flow.up, len(member)), len(soft)).astype(np.int64)
+    set_of_cell, up = problem.set_of_cell, flow.up.astype(np.int8)
+    count = np.bincount(set_of_cell.ravel(), np.tile(flow.up, len(set_of_cell)), len(soft)).astype(np.int64)
     state = _RepairState(problem, soft, up, count, _search_arrays(problem, soft, network, flow.reduced))
     first = int(state.beyond().sum())
     for left in _alternate(state):
@@ -347,7 +353,7 @@ def _alternate(state: _RepairState) -> Iterator[int]:
             return
         for s in np.flatnonzero(left).tolist():
             rests_until[s] = now + TABU_ROUNDS
-            state.mend(s, COST_LIMITS[-1], rests_until > now)
+            state.reduce_violation(s, COST_LIMITS[-1], rests_until > now)
             yield int(left.sum())
 
 
@@ -355,27 +361,27 @@ def _reduce_violations(state: _RepairState, limit: float) -> Iterator[int]:
     left, before = int(state.beyond().sum()), -1
     while left not in (0, before):
         for s in np.flatnonzero(state.beyond()).tolist():
-            state.mend(s, limit)
+            state.reduce_violation(s, limit)
             yield left
         left, before = int(state.beyond().sum()), left
 
 
-def _search_arrays(problem: CellProblem, soft: Bools, network: Network, price: Ints) -> SearchArrays:
+def _search_arrays(problem: CellProblem, soft: Bools, network: Network, reduced_cost: Ints) -> SearchArrays:
     """The arrays of the search: bounds, ends of cells, cells by set, tail and head with the cheapest to flip first."""
-    nodes, rank = len(network.parent), np.argsort(price, kind="stable")
-    order = np.argsort(problem.member[:, rank].ravel(), kind="stable")
-    cells = np.tile(rank, len(problem.member))[order]
+    nodes, rank = len(network.parent), np.argsort(reduced_cost, kind="stable")
+    order = np.argsort(problem.set_of_cell[:, rank].ravel(), kind="stable")
+    cells = np.tile(rank, len(problem.set_of_cell))[order]
     rising = rank[np.argsort(network.tail[rank], kind="stable")]
     falling = rank[::-1][np.argsort(network.head[rank[::-1]], kind="stable")]
-    hung = np.flatnonzero(network.parent >= 0)
-    hung = hung[np.argsort(network.parent[hung], kind="stable")]
-    loose = soft[problem.member[:, 0]]
+    children = np.flatnonzero(network.parent >= 0)
+    children = children[np.argsort(network.parent[children], kind="stable")]
+    loose = soft[problem.set_of_cell[:, 0]]
     arrays = (
-        (problem.member, np.flatnonzero(loose), np.flatnonzero(~loose), problem.low, problem.high),
-        (cells, _group_starts(problem.member.ravel(), len(soft))),
+        (problem.set_of_cell, np.flatnonzero(loose), np.flatnonzero(~loose), problem.low, problem.high),
+        (cells, _group_starts(problem.set_of_cell.ravel(), len(soft))),
         (network.tail, network.head, network.parent, network.second),
-        (rising, _group_starts(network.tail, nodes), falling, _group_starts(network.head, nodes), price),
-        (hung, _group_starts(network.parent[hung], nodes)),
+        (rising, _group_starts(network.tail, nodes), falling, _group_starts(network.head, nodes), reduced_cost),
+        (children, _group_starts(network.parent[children], nodes)),
         tuple(np.zeros(nodes + 1, dtype=np.int64) for _ in range(6)),
     )  # fmt: skip
     return cast("SearchArrays", arrays)
@@ -388,10 +394,10 @@ def _group_starts(group: Ints, groups: int) -> Ints:
 @kernel
 def _newly_violated(c: int, but: int, up: Flips, count: Ints, closed: Bools, sets: Sets) -> int:
     """How many soft sets, but one, leave their bounds when a cell flips; 9 if a closed one does."""
-    member, loose, _, low, high = sets
+    set_of_cell, loose, _, low, high = sets
     broken = 0
     for r in loose:
-        t = member[r, c]
+        t = set_of_cell[r, c]
         if t != but and (count[t] <= low[t] if up[c] else count[t] >= high[t]):
             if closed[t]:
                 return 9
@@ -402,12 +408,12 @@ def _newly_violated(c: int, but: int, up: Flips, count: Ints, closed: Bools, set
 @kernel
 def _flip(c: int, up: Flips, count: Ints, sets: Sets) -> int:
     """Flips a cell in the soft sets' counts; by how much their violation rises."""
-    member, loose, _, low, high = sets
+    set_of_cell, loose, _, low, high = sets
     step = -1 if up[c] else 1
     up[c] += step
     rise = 0
     for r in loose:
-        t = member[r, c]
+        t = set_of_cell[r, c]
         count[t] += step
         if step > 0:
             rise += 1 if count[t] > high[t] else (-1 if count[t] <= low[t] else 0)
@@ -419,9 +425,9 @@ def _flip(c: int, up: Flips, count: Ints, sets: Sets) -> int:
 @kernel
 def _count_flip(c: int, up: Flips, count: Ints, sets: Sets) -> None:
     """Counts a flipped cell in the network's sets too."""
-    member, _, in_network, _, _ = sets
+    set_of_cell, _, in_network, _, _ = sets
     for r in in_network:
-        count[member[r, c]] += 1 if up[c] else -1
+        count[set_of_cell[r, c]] += 1 if up[c] else -1
 
 
 @kernel
@@ -431,8 +437,8 @@ def _extend_search(
     """Breadth-first step: queues all nodes that one arc from x reaches; the new end of the queue."""
     _, _, _, low, high = sets
     tail, head, parent, second = ends
-    rising, rising_at, falling, falling_at, price = by_end
-    hung, hung_at = trees
+    rising, rising_at, falling, falling_at, reduced_cost = by_end
+    children, children_at = trees
     via, origin, queue = search[:3]
     if breaks == 0 and x > 0:
         p = parent[x]
@@ -440,14 +446,14 @@ def _extend_search(
             via[p], origin[p], queue[last] = -2, x, p
             last += 1
     if breaks == 0:
-        for k in range(hung_at[x], hung_at[x + 1]):
-            y = hung[k]
+        for k in range(children_at[x], children_at[x + 1]):
+            y = children[k]
             if via[y] == -1 and (count[y - 1] > low[y - 1] if second[y] else count[y - 1] < high[y - 1]):
                 via[y], origin[y], queue[last] = -2, x, y
                 last += 1
     if not second[x]:
         for k in range(rising_at[x], rising_at[x + 1]):
-            if price[rising[k]] > limit:
+            if reduced_cost[rising[k]] > limit:
                 break
             y = head[rising[k]]
             if via[y] != -1 or up[rising[k]]:
@@ -457,7 +463,7 @@ def _extend_search(
                 last += 1
     if second[x] or x == 0:
         for k in range(falling_at[x], falling_at[x + 1]):
-            if price[falling[k]] < -limit:
+            if reduced_cost[falling[k]] < -limit:
                 break
             y = tail[falling[k]]
             if via[y] != -1 or not up[falling[k]]:
@@ -502,7 +508,7 @@ def _repair_set(
     _, _, _, low, high = sets
     cells, cells_at = by_set
     tail, head, _, _ = ends
-    price = by_end[4]
+    reduced_cost = by_end[4]
     via, origin, _, flipped, strict, loose = search
     strict[:], loose[:] = 0, 0
     breaks = 0 if closed.all() else 1
@@ -511,7 +517,7 @@ def _repair_set(
         if work <= 0 or (count[s] <= high[s] if over else count[s] >= low[s]):
             return
         c = cells[cells_at[s + 1] - 1 - at] if over else cells[cells_at[s] + at]
-        if price[c] < -limit if over else price[c] > limit:
+        if reduced_cost[c] < -limit if over else reduced_cost[c] > limit:
             return
         broken = _newly_violated(c, s, up, count, closed, sets)
         if up[c] != over or broken > breaks:

@@ -45,8 +45,10 @@ def network_of(problem: CellProblem, soft: Bools, second: Bools) -> Network:
 def _set_parents(problem: CellProblem, size: Ints, chosen: Bools, parent: Ints) -> Ints:
     """Fills in the parents of one family's sets; the smallest of them around each cell."""
     at = np.zeros(len(problem.cost), dtype=np.int64)  # from the largest set around each cell to the smallest
-    order = np.argsort(-np.where(chosen[problem.member], size[problem.member], 0), axis=0, kind="stable")
-    for row in np.take_along_axis(problem.member, order, axis=0):
+    order = np.argsort(
+        -np.where(chosen[problem.set_of_cell], size[problem.set_of_cell], 0), axis=0, kind="stable"
+    )
+    for row in np.take_along_axis(problem.set_of_cell, order, axis=0):
         here = np.flatnonzero(chosen[row])
         parent[row[here] + 1] = at[here]
         at[here] = row[here] + 1

@@ -10,10 +10,11 @@ right piece it is exact, and with a search along it finitely many steps suffice 
 factorised. Exact counts get a speck of curvature in the system, and conjugate gradients solve it only roughly: then the steps converge, each
 to a small fraction of the error before. The work ends at `tolerance`, or at the rounding of sums where that is above it.
 
-Leaves whose target lies below their cell's dual s do not enter the active set, so as the shifts rise only those above a *floor*
-somewhat below them are kept. Should a shift end below its floor, the floor is lowered and the work resumed: the answer is exact.
+Screening: leaves whose target lies below their cell's dual s do not enter the active set, so as the shifts rise only those above a *threshold*
+somewhat below them are kept. Unlike a safe rule (El Ghaoui, Viallon and Rabbani 2012) this may drop too many: should a shift end below its threshold,
+the threshold is lowered and the work resumed, so the answer is exact all the same.
 
-One algorithm, whose steps (floors, basis, line search, refinement) share their state and are read together.
+One algorithm, whose steps (screening, basis, line search, refinement) share their state and are read together.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from cbdp.compiling import compiled_ahead, kernel
 from cbdp.errors import SolverError
 from cbdp_solvers import Answer, Solver, check_positive
 from cbdp_solvers.linear import DualBasis, LinearSolver, SparseLDL, dual_basis, linear_solver
-from cbdp_solvers.passes import above_shift, leaves_above_floor, primal, slope_along
+from cbdp_solvers.passes import above_shift, leaves_above_threshold, primal, slope_along
 from cbdp_solvers.problem import Problem, bincount
 from cbdp_solvers.solution import SUM_ROUNDING_ERROR as ERROR
 from cbdp_solvers.solution import Solution
@@ -42,12 +43,14 @@ STRIDES = (127, 113, 101, 89, 79, 71, 61, 53, 47, 43, 37, 31, 29, 23, 19, 17, 13
 SAMPLE_RESIDUAL = 1e-2  # residual to which the sample is solved
 SAMPLE_ACTIVE_LEAVES_PER_CELL = 6  # leaves above its shift that a cell should have in the sample
 MAX_SAMPLE_STEPS = 15  # Newton steps on the sample
-# floors
+# screening
 MIN_LEAVES_WORTH_DROPPING = 1 << 13  # leaves: fewer cost less than dropping them
-MAX_LEAVES_PER_ACTIVE_LEAF = 24  # leaves per leaf above its shift: beyond, those below the floors are dropped
-MAX_FLOOR_RAISES = 4  # times that leaves are dropped
-FLOOR_SAMPLE_LEAVES = 20_000  # leaves from which the scale of the noise is estimated to set floors
-FLOOR_MARGIN = 1.0  # distance of the floors below the shifts, in scales of the noise
+MAX_LEAVES_PER_ACTIVE_LEAF = (
+    24  # leaves per leaf above its shift: beyond, those below the thresholds are dropped
+)
+MAX_SCREENINGS = 4  # times that leaves are dropped
+THRESHOLD_SAMPLE_LEAVES = 20_000  # leaves from which the scale of the noise is estimated to set thresholds
+THRESHOLD_MARGIN = 1.0  # distance of the thresholds below the shifts, in scales of the noise
 # precision
 # weight of a leaf, relative to a feature's, below which the dual's basis may be changed
 SMALL_LEAF_WEIGHT = 1e-7
@@ -87,7 +90,7 @@ class Newton(Solver):
         every = LeafSet(problem.target, unit / weight, problem.cell)
         search = _Search(dual, dual.linear(), self.max_steps)
         lam = _initial_duals(search, every, _gather_duals(problem, warm_start, places, unit))
-        optimum = _minimize_above_floors(search, every, lam, self.tolerance)
+        optimum = _minimize_with_screening(search, every, lam, self.tolerance)
         for _ in range(MAX_BASIS_CHANGES):
             if not dual.small_leaf_weight or not (
                 search.stalled or dual.rounding_error(optimum) > MAX_PRECISION_LOSS
@@ -96,7 +99,7 @@ class Newton(Solver):
             better = dual.with_basis(problem, places, optimum.d > 0)
             lam, dual = better.unknowns(dual.prices(optimum.lam)), better
             search = _Search(dual, dual.linear(), self.max_steps, search.steps)
-            optimum = _minimize_above_floors(search, every, lam, self.tolerance)
+            optimum = _minimize_with_screening(search, every, lam, self.tolerance)
         if search.stalled:
             raise SolverError(
                 f"newton stopped making progress at residual {optimum.residual:.1e}: give 'singleton' more weight"
@@ -104,9 +107,9 @@ class Newton(Solver):
         prices = {
             t.name: _scatter_duals(dual.prices(optimum.lam) * unit, places[t.name]) for t in problem.terms
         }
-        leaves = primal(every.target, every.slack, every.cell, optimum.shift)
+        leaves = primal(every.target, every.inverse_weight, every.cell, optimum.shift)
         shift = optimum.shift * unit
-        moved = _satisfy_exact_counts(problem, leaves, every.slack)
+        moved = _satisfy_exact_counts(problem, leaves, every.inverse_weight)
         if moved:  # the prices with them, unless no leaf determines by how much
             other = optimum.shift - problem.shifts(moved)
             if every.distance(leaves, other) < every.distance(leaves, optimum.shift):
@@ -120,16 +123,18 @@ class LeafSet:
     """Leaves that may lie above their cell's shift; each stands for `copies` of its kind."""
 
     target: Numbers
-    slack: Floats  # 1/w_u, one for all or one each
+    inverse_weight: Floats  # 1/w_u, one for all or one each
     cell: Indices
     copies: int = 1
 
     def distance(self, leaves: Floats, shift: Floats) -> float:
         """By how much these leaves differ from those of the shifts."""
-        return float(np.max(np.abs(primal(self.target, self.slack, self.cell, shift) - leaves), initial=0.0))
+        return float(
+            np.max(np.abs(primal(self.target, self.inverse_weight, self.cell, shift) - leaves), initial=0.0)
+        )
 
     def above(self, shift: Floats) -> tuple[Floats, Floats, float]:
-        y, d, squares = above_shift(self.target, self.slack, self.cell, shift)
+        y, d, squares = above_shift(self.target, self.inverse_weight, self.cell, shift)
         return (
             (y, d, squares) if self.copies == 1 else (y * self.copies, d * self.copies, squares * self.copies)
         )
@@ -140,10 +145,10 @@ class LeafSet:
         Its slope along the way, `slope` < 0 at first and `end` > 0 in the end, increases piecewise linearly: safeguarded Newton on the slope.
         """
         # a leaf's excess is linear on the way, so one that is below its shift at both ends never matters
-        near = self.only(np.minimum(shift, to))
+        near = self.screened(np.minimum(shift, to))
         low, high, t = 0.0, 1.0, slope / (slope - end)
         for _ in range(60):
-            of_leaves, steep = slope_along(near.target, near.slack, near.cell, shift, to - shift, t)
+            of_leaves, steep = slope_along(near.target, near.inverse_weight, near.cell, shift, to - shift, t)
             here = slope + t * curvature + self.copies * of_leaves
             if abs(here) <= LINE_SEARCH_SLOPE * abs(slope):
                 break
@@ -155,40 +160,48 @@ class LeafSet:
                 t = 0.5 * (low + high)
         return t
 
-    def only(self, floor: Floats) -> LeafSet:
-        """Those above their cell's floor."""
-        if np.isneginf(floor).all():
+    def screened(self, threshold: Floats) -> LeafSet:
+        """Those above their cell's threshold."""
+        if np.isneginf(threshold).all():
             return self
-        return LeafSet(*leaves_above_floor(self.target, self.slack, self.cell, floor), self.copies)
+        return LeafSet(
+            *leaves_above_threshold(self.target, self.inverse_weight, self.cell, threshold), self.copies
+        )
 
-    def idle(self, now: Point, spare: float) -> bool:
-        """Whether there are more than a few, and more than `spare` times as many as lie above their shifts."""
+    def worth_screening(self, now: Point, max_ratio: float) -> bool:
+        """Whether there are more than a few, and more than `max_ratio` times as many as lie above their shifts."""
         n = len(self.target)
-        if n <= MIN_LEAVES_WORTH_DROPPING or np.isinf(spare):  # infinitely many times none would be no number
+        if n <= MIN_LEAVES_WORTH_DROPPING or np.isinf(
+            max_ratio
+        ):  # infinitely many times none would be no number
             return False
         return bool(
             n
             > MIN_LEAVES_WORTH_DROPPING
-            + spare * now.d.sum() / np.mean(self.slack[:MIN_LEAVES_WORTH_DROPPING])
+            + max_ratio * now.d.sum() / np.mean(self.inverse_weight[:MIN_LEAVES_WORTH_DROPPING])
         )
 
-    def tops(self, cells: int) -> Floats:
+    def sample_maxima(self, cells: int) -> Floats:
         """A level in each cell that a few of its leaves exceed: the largest of a sample."""
         part = self.sample(_stride(len(self.target), 8 * cells, 31))
         largest = np.full(cells, -np.inf)
-        np.maximum.at(largest, part.cell, part.target / part.slack)
+        np.maximum.at(largest, part.cell, part.target / part.inverse_weight)
         return largest
 
     def excess_scale(self, shift: Floats) -> float:
         """The scale of the leaves' excess over their shifts, were it exponential: by the median, which is robust to leaves with trips."""
-        part = self.sample(max(1, len(self.target) // FLOOR_SAMPLE_LEAVES) | 1)
-        excess = part.target / part.slack - shift[part.cell]
+        part = self.sample(max(1, len(self.target) // THRESHOLD_SAMPLE_LEAVES) | 1)
+        excess = part.target / part.inverse_weight - shift[part.cell]
         excess = excess[excess > 0]
         return float(np.median(excess)) / np.log(2) if len(excess) else 1.0
 
     def sample(self, stride: int) -> LeafSet:
-        slack = self.slack if len(self.slack) == 1 else self.slack[::stride].copy()
-        return LeafSet(self.target[::stride].copy(), slack, self.cell[::stride].copy(), self.copies * stride)
+        inverse_weight = (
+            self.inverse_weight if len(self.inverse_weight) == 1 else self.inverse_weight[::stride].copy()
+        )
+        return LeafSet(
+            self.target[::stride].copy(), inverse_weight, self.cell[::stride].copy(), self.copies * stride
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,21 +282,21 @@ class _Search:
     steps: int = 0
     searched: bool = False  # whether the last step overshot and was searched along
     stalled: bool = False  # whether steps have ceased to help
-    dropping: bool = (
-        False  # whether the last minimisation stopped to have idle leaves dropped, and not at the optimum
+    screening: bool = (
+        False  # whether the last minimisation stopped to have leaves dropped, and not at the optimum
     )
 
-    def minimise(self, leaves: LeafSet, lam: Floats, tolerance: float, spare: float = np.inf) -> Point:
-        """Newton steps until the residual is within tolerance or down to rounding, or most leaves are idle."""
+    def minimise(self, leaves: LeafSet, lam: Floats, tolerance: float, max_ratio: float = np.inf) -> Point:
+        """Newton steps until the residual is within tolerance or down to rounding, or most leaves lie below their shift."""
         now = best = self.dual.point(leaves, lam)
-        stuck = fresh = idle = 0
-        self.dropping = False
+        stuck = fresh = without_progress = 0
+        self.screening = False
         while best.residual > tolerance and stuck < 3:
-            if self.dual.small_leaf_weight and idle >= MAX_STEPS_WITHOUT_PROGRESS:
+            if self.dual.small_leaf_weight and without_progress >= MAX_STEPS_WITHOUT_PROGRESS:
                 self.stalled = True
                 return best
-            if fresh >= 2 and leaves.idle(now, spare):
-                self.dropping = True
+            if fresh >= 2 and leaves.worth_screening(now, max_ratio):
+                self.screening = True
                 return now
             if self.steps >= self.max_steps:
                 raise SolverError(
@@ -293,7 +306,7 @@ class _Search:
             fresh += 1
             # three steps near the optimum that do not halve the residual: rounding is reached
             stuck = stuck + 1 if best.residual < STALL_RESIDUAL and now.residual > 0.5 * best.residual else 0
-            idle = 0 if now.residual < 0.5 * best.residual else idle + 1
+            without_progress = 0 if now.residual < 0.5 * best.residual else without_progress + 1
             best = min(best, now, key=lambda point: point.residual)
         return best
 
@@ -376,42 +389,46 @@ def _duals_of_sample(search: _Search, every: LeafSet) -> Floats:
     return now.lam
 
 
-def _minimize_above_floors(search: _Search, every: LeafSet, lam: Floats, tolerance: float) -> Point:
-    """Minimise over the leaves above floors; raise floors while that drops most leaves; lower those that are too high."""
+def _minimize_with_screening(search: _Search, every: LeafSet, lam: Floats, tolerance: float) -> Point:
+    """Minimise over the leaves above thresholds; raise them while that drops most leaves; lower those that are too high."""
     cells = search.dual.member.shape[0]
-    floor = np.full(cells, -np.inf)
-    levels = [(floor, every)]  # floors, and the leaves above them: ever higher and fewer
-    margin, raises = FLOOR_MARGIN, MAX_FLOOR_RAISES
-    tops = every.tops(cells) if len(every.target) > MIN_LEAVES_WORTH_DROPPING else floor
+    threshold = np.full(cells, -np.inf)
+    levels = [(threshold, every)]  # thresholds, and the leaves above them: ever higher and fewer
+    margin, screenings = THRESHOLD_MARGIN, MAX_SCREENINGS
+    sample_maxima = every.sample_maxima(cells) if len(every.target) > MIN_LEAVES_WORTH_DROPPING else threshold
     if lam.any() and len(every.target) > MIN_LEAVES_WORTH_DROPPING:
-        floor = _floors(every, search.dual.shifts(lam)[0], tops, margin)
-        levels.append((floor, every.only(floor)))
+        threshold = _screening_thresholds(every, search.dual.shifts(lam)[0], sample_maxima, margin)
+        levels.append((threshold, every.screened(threshold)))
     while True:
         leaves = levels[-1][1]
-        point = search.minimise(leaves, lam, tolerance, MAX_LEAVES_PER_ACTIVE_LEAF if raises else np.inf)
+        point = search.minimise(leaves, lam, tolerance, MAX_LEAVES_PER_ACTIVE_LEAF if screenings else np.inf)
         lam = point.lam
-        low = point.shift < floor
+        low = point.shift < threshold
         if search.stalled:
             return point
-        if search.dropping:
-            raises -= 1
-            floor = np.maximum(floor, _floors(leaves, point.shift, tops, margin))
+        if search.screening:
+            screenings -= 1
+            threshold = np.maximum(
+                threshold, _screening_thresholds(leaves, point.shift, sample_maxima, margin)
+            )
         elif low.any():
             margin *= 2
-            floor = np.where(low, _floors(leaves, point.shift, tops, margin), floor)
-            while (levels[-1][0] > floor).any():
+            threshold = np.where(
+                low, _screening_thresholds(leaves, point.shift, sample_maxima, margin), threshold
+            )
+            while (levels[-1][0] > threshold).any():
                 levels.pop()
         else:
             return point
-        levels.append((floor, levels[-1][1].only(floor)))
+        levels.append((threshold, levels[-1][1].screened(threshold)))
 
 
-def _floors(leaves: LeafSet, shift: Floats, tops: Floats, margin: float) -> Floats:
-    """Floors so far below the shifts that few cells' shifts will end below them, and below some leaves of every cell."""
-    return np.minimum(shift - margin * leaves.excess_scale(shift), tops)
+def _screening_thresholds(leaves: LeafSet, shift: Floats, sample_maxima: Floats, margin: float) -> Floats:
+    """Thresholds so far below the shifts that few cells' shifts will end below them, and below some leaves of every cell."""
+    return np.minimum(shift - margin * leaves.excess_scale(shift), sample_maxima)
 
 
-def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> dict[str, Floats]:
+def _satisfy_exact_counts(problem: Problem, leaves: Floats, inverse_weight: Floats) -> dict[str, Floats]:
     """Iterative refinement: positive leaves moved, by no more than rounding, until exact counts are met to the last digit; the change of prices.
 
     Prices of exact counts can be large and cancel, so that their sum is too coarse; the residual is distributed in trips.
@@ -425,7 +442,7 @@ def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> di
     for _ in range(3):
         above = leaves > 0
         sums = bincount(problem.cell, leaves, problem.cells)
-        active = bincount(problem.cell, np.where(above, slack, 0.0), problem.cells)
+        active = bincount(problem.cell, np.where(above, inverse_weight, 0.0), problem.cells)
         missing = dual.target - dual.member.T @ sums
         if not np.any(np.abs(missing) > ERROR * (1.0 + np.abs(dual.target))):
             return moved
@@ -433,7 +450,7 @@ def _satisfy_exact_counts(problem: Problem, leaves: Floats, slack: Floats) -> di
         for name, place in places.items():
             moved[name] = moved.get(name, 0.0) + _scatter_duals(price, place)
         share = dual.member @ price
-        leaves += np.where(above, slack * share[problem.cell], 0.0)
+        leaves += np.where(above, inverse_weight * share[problem.cell], 0.0)
         np.maximum(leaves, 0.0, out=leaves)
     return moved
 

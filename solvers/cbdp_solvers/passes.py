@@ -53,18 +53,18 @@ def above_shift(
     return (y, d, sum(squares)) if step else (y, d * inverse_weight[0], sum(squares) / inverse_weight[0])
 
 
-def leaves_above_floor(
-    target: Numbers, inverse_weight: Floats, cell: Indices, floor: Floats
+def leaves_above_threshold(
+    target: Numbers, inverse_weight: Floats, cell: Indices, threshold: Floats
 ) -> tuple[Floats, Floats, Indices]:
     """Value, slack and cell of the leaves above their cell's floor (c_u w_u > floor_k); leaf order is kept."""
     step = 0 if len(inverse_weight) == 1 else 1
-    floor = floor if step else floor * inverse_weight[0]
+    threshold = threshold if step else threshold * inverse_weight[0]
 
     def work(start: int, stop: int) -> tuple[Floats, Floats, Indices]:
         # as long as all leaves: memory that is never written to costs nothing
         kept, kept_cell = np.empty(stop - start), np.empty(stop - start, dtype=cell.dtype)
         kept_inverse = np.empty(stop - start) if step else inverse_weight
-        n = _screen(target, inverse_weight, step, cell, floor, start, stop, kept, kept_inverse, kept_cell)
+        n = _screen(target, inverse_weight, step, cell, threshold, start, stop, kept, kept_inverse, kept_cell)
         return kept[:n], kept_inverse[:n] if step else inverse_weight, kept_cell[:n]
 
     kept, kept_inverse, kept_cell = zip(*map_chunks(len(target), work), strict=True)
@@ -154,7 +154,7 @@ def _above_shift(target, inverse_weight, step, cell, level, start, stop, y, d): 
 
 
 @kernel
-def _screen(target, inverse_weight, step, cell, floor, start, stop, kept, kept_inverse, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _screen(target, inverse_weight, step, cell, threshold, start, stop, kept, kept_inverse, kept_cell):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     at = 0
     for u in range(start, stop):
         k = cell[u]  # no branch: what is not kept is overwritten by the next one
@@ -163,7 +163,7 @@ def _screen(target, inverse_weight, step, cell, floor, start, stop, kept, kept_i
         kept_cell[at] = k
         if step:
             kept_inverse[at] = r
-        at += target[u] > floor[k] * r
+        at += target[u] > threshold[k] * r
     return at
 
 

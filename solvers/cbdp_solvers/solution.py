@@ -75,20 +75,20 @@ def certify(
     """
     from cbdp_solvers.passes import condition_violations  # compiled code is loaded when something is solved
 
-    slack = 1.0 / np.atleast_1d(np.asarray(problem.weight, dtype=float))
+    inverse_weight = 1.0 / np.atleast_1d(np.asarray(problem.weight, dtype=float))
     summed = problem.shifts(prices)
     magnitude = problem.shifts({name: np.abs(p) for name, p in prices.items()})
-    if shift is None or not (np.abs(shift - summed) <= _excusable(problem, slack, magnitude)).all():
+    if shift is None or not (np.abs(shift - summed) <= _excusable(problem, inverse_weight, magnitude)).all():
         shift = summed
     else:
         magnitude = np.abs(shift)
-    sums, active, worst = condition_violations(problem.target, slack, problem.cell, shift, leaves)
+    sums, active, worst = condition_violations(problem.target, inverse_weight, problem.cell, shift, leaves)
     if not all(np.isfinite(v).all() for v in (sums, worst[:3], *prices.values())):
         nothing = float("inf")
         return Certificate(nothing, nothing, nothing, nothing, nothing), nothing
     # leaves that are not listed are 0: optimal if their counts are below their shift
     if problem.floor is not None:
-        worst[0] = max(worst[0], float(np.max(problem.floor - shift * slack[0])))
+        worst[0] = max(worst[0], float(np.max(problem.floor - shift * inverse_weight[0])))
     # magnitudes of the summands: what rounding alone can cause is not counted as a violation
     handled = np.abs(sums) + active * magnitude
     scale = 1.0 + float(worst[5])
@@ -99,18 +99,18 @@ def certify(
     for term in problem.terms:
         price, sums_of_leaves = prices[term.name], term.sums(sums)
         exact, measured = np.isinf(term.weight), term.weight > 0
-        room = np.divide(price, term.weight, out=np.zeros_like(price), where=measured)
-        off = np.where(measured, term.target + room - sums_of_leaves, price / np.max(problem.weight))
+        deviation = np.divide(price, term.weight, out=np.zeros_like(price), where=measured)
+        off = np.where(measured, term.target + deviation - sums_of_leaves, price / np.max(problem.weight))
         largest = 1.0 + _max_abs(term.target)
-        rounding = SUM_ROUNDING_ERROR * (term.sums(handled) + np.abs(term.target) + np.abs(room))
-        of_counts = SUM_ROUNDING_ERROR * (np.abs(sums_of_leaves) + np.abs(term.target) + np.abs(room))
+        rounding = SUM_ROUNDING_ERROR * (term.sums(handled) + np.abs(term.target) + np.abs(deviation))
+        of_counts = SUM_ROUNDING_ERROR * (np.abs(sums_of_leaves) + np.abs(term.target) + np.abs(deviation))
         rounding = np.minimum(rounding, of_counts + MAX_CANCELLATION * largest)
         off = np.maximum(np.abs(off) - rounding, 0.0)
         consistency = max(consistency, _max_abs(off) / largest)
         soft = measured & ~exact
         cost += float(np.sum(term.weight[soft] * (sums_of_leaves - term.target)[soft] ** 2))
-        dual -= float(np.sum((price * (room + 2 * term.target))[measured]))
-        size += float(np.sum((np.abs(price) * (np.abs(room) + 2 * np.abs(term.target) + 1.0))[measured]))
+        dual -= float(np.sum((price * (deviation + 2 * term.target))[measured]))
+        size += float(np.sum((np.abs(price) * (np.abs(deviation) + 2 * np.abs(term.target) + 1.0))[measured]))
     # both are the objective Σ w (x − c)²: dual = −Σ w (x̂² − c²) − Σ (λ²/w + 2 c λ), x̂ the leaves of these prices
     gap = max(0.0, cost - dual) / max(1.0, abs(cost))
     if dual - cost > GAP_ROUNDING_ERROR * (size + cost):
@@ -119,11 +119,11 @@ def certify(
     return Certificate(stationarity, feasibility, complementarity, consistency, gap), cost
 
 
-def _excusable(problem: Problem, slack: Floats, magnitude: Floats) -> Floats:
+def _excusable(problem: Problem, inverse_weight: Floats, magnitude: Floats) -> Floats:
     """By how much each cell's shift may differ from the sum of its prices: by their rounding, as far as that matters little to its leaves."""
-    largest = np.full(problem.cells, slack[0])
-    if len(slack) > 1:
-        np.maximum.at(largest, problem.cell, slack)
+    largest = np.full(problem.cells, inverse_weight[0])
+    if len(inverse_weight) > 1:
+        np.maximum.at(largest, problem.cell, inverse_weight)
     scale = 1.0 + _max_abs(problem.target)
     return np.minimum(SUM_ROUNDING_ERROR * magnitude, MAX_CANCELLATION * scale / largest)
 

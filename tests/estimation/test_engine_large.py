@@ -166,7 +166,7 @@ class Spied:
     """Floors as newton sets them, but the first ones perhaps too high; remembers the margins that were asked for."""
 
     def __init__(self, first: float) -> None:
-        self.real, self.first, self.margins = newton._floors, first, []
+        self.real, self.first, self.margins = newton._screening_thresholds, first, []
 
     def __call__(self, leaves, shift, tops, margin):
         self.margins.append(margin)
@@ -189,9 +189,9 @@ def test_floors_that_are_too_high_are_lowered(monkeypatch, seed, high):
     expected = cbdp.post_process(dag, noisy)
     spy = Spied(high)
     monkeypatch.setattr(newton, "MIN_LEAVES_WORTH_DROPPING", 1)
-    monkeypatch.setattr(newton, "_floors", spy)
+    monkeypatch.setattr(newton, "_screening_thresholds", spy)
     found = cbdp.post_process(dag, noisy, warm_start=expected)
-    assert max(spy.margins) > newton.FLOOR_MARGIN, "no floor was lowered"
+    assert max(spy.margins) > newton.THRESHOLD_MARGIN, "no floor was lowered"
     assert found.solution.kkt_residual <= CERTIFIED
     np.testing.assert_allclose(found.counts("singleton"), expected.counts("singleton"), atol=1e-8)
 
@@ -205,8 +205,8 @@ def test_floors_of_a_misleading_warm_start_are_lowered(monkeypatch, seed, more):
     expected, start = cbdp.post_process(dag, noisy), cbdp.post_process(dag, before)
     spy = Spied(0.0)
     monkeypatch.setattr(newton, "MIN_LEAVES_WORTH_DROPPING", 1)
-    monkeypatch.setattr(newton, "_floors", spy)
+    monkeypatch.setattr(newton, "_screening_thresholds", spy)
     found = cbdp.post_process(dag, noisy, warm_start=start)
-    assert max(spy.margins) > newton.FLOOR_MARGIN, "no floor was lowered"
+    assert max(spy.margins) > newton.THRESHOLD_MARGIN, "no floor was lowered"
     assert found.solution.kkt_residual <= CERTIFIED
     np.testing.assert_allclose(found.counts("singleton"), expected.counts("singleton"), atol=1e-8)

@@ -36,7 +36,7 @@ def test_costs_that_are_moved_bring_soft_sets_nearer_to_their_bounds() -> None:
     network = network_of(problem, soft, second_family(crossing, soft))
 
     def out_of_bounds(up: np.ndarray) -> int:
-        count = np.bincount(problem.member.ravel(), np.tile(up, len(problem.member)), len(soft))
+        count = np.bincount(problem.set_of_cell.ravel(), np.tile(up, len(problem.set_of_cell)), len(soft))
         return int(
             np.where(soft, np.maximum(np.maximum(problem.low - count, count - problem.high), 0), 0).sum()
         )

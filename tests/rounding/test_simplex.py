@@ -24,7 +24,7 @@ def _network(problem: CellProblem) -> Network:
 def _bound(problem: CellProblem, cost: np.ndarray) -> float:
     """The least price of any fractions of cells, by HiGHS."""
     rows = np.zeros((len(problem.low), len(cost)))
-    for row in problem.member:
+    for row in problem.set_of_cell:
         rows[row, np.arange(len(cost))] = 1
     found = linprog(
         cost / problem.unit,

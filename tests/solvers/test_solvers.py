@@ -156,7 +156,9 @@ def test_newton_goes_on_when_no_leaf_is_above_its_shift():
 def test_newton_does_not_stop_where_it_only_drops_leaves(monkeypatch):
     """Leaves dropped close to the optimum are not the end of the work, however small the residual there is."""
     monkeypatch.setattr(newton, "STALL_RESIDUAL", 0.9)
-    monkeypatch.setattr(newton.LeafSet, "idle", lambda leaves, now, spare: np.isfinite(spare))
+    monkeypatch.setattr(
+        newton.LeafSet, "worth_screening", lambda leaves, now, max_ratio: np.isfinite(max_ratio)
+    )
     dag, measured, weights = small_city(5, exact=False)
     found = cbdp.post_process(dag, measured, weights=weights, tolerance=0.9)
     assert found.solution.kkt_residual < 1e-12
