@@ -32,25 +32,19 @@ BUILT_IN = ("data", "mechanisms", "rivals", "metrics")
 # what decides a result: the page and its figures may change without running anything again
 ASIDE = (
     "__main__",
-    "audit",
-    "transit",
-    *(
-        f"app.{name}"
-        for name in (
-            "audit",
-            "cli",
-            "commands",
-            "demo",
-            "fleet",
-            "answers",
-            "init",
-            "internal",
-            "ledger",
-            "parts",
-        )
-    ),
+    "app.audit",
+    "app.choosing",
+    "app.cli",
+    "app.demo",
+    "app.fleet",
+    "app.init",
+    "app.inspecting",
+    "app.internal",
     "app.publish",
-    "app.stopping",
+    "app.series",
+    "audit",
+    "commands",
+    "transit",
 )  # no run loads these
 DECIDING = ("registry", "specs", "worker", *BUILT_IN)
 
@@ -333,9 +327,7 @@ def code_version() -> str:
     for folder in ("features", "solvers"):
         deciding |= set((ROOT / folder).rglob("*.py"))
     own = [here / f"{name}.py" for name in DECIDING]
-    return _digest(
-        [*sorted(deciding), *own, here.parent / "measure.py", here.parent / "ablation" / "case.py"]
-    )
+    return _digest([*sorted(deciding), *own, here / "measure.py", here.parent / "ablation" / "case.py"])
 
 
 @lru_cache
