@@ -238,9 +238,6 @@ def _check_universe(planned: Plan, ours: OwnRelease) -> None:
         )
 
 
-# Post-processing, made again
-
-
 # The setting that says how the program is solved, not what its solution is: it is solved again with the default, which is exact.
 SOLVER_SETTING = "solver"
 
