@@ -352,7 +352,7 @@ def comparison_table(city: City, ours: Figures, original: Figures) -> list[str]:
     mean = number(sum(finite) / len(finite), 3) if finite else "–"
     return [
         *aligned([head, *rows], right=range(1, len(head))),
-        f"Relative errors, as in Table 1 of Fioretto, Lee and Van Hentenryck (2018): {shown}; shuttles by zone, on average {mean}",
+        f"As in Table 1 of Fioretto, Lee and Van Hentenryck (2018), relative errors: {shown}; shuttles by zone, on average {mean}",
     ]
 
 
