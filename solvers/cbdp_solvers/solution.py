@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SUM_ROUNDING_ERROR = 8 * float(np.finfo(float).eps)
 # violation, relative to the largest count, that may be put down to prices that cancel: a tenth of the default tolerance, however large they are
 MAX_CANCELLATION = 1e-7
+MAX_NATURAL_PRICES = (
+    1e3  # times the largest weight times the largest count, up to which a cell's prices may add up
+)
 GAP_ROUNDING_ERROR = 1e-12  # relative error of the sums over all leaves that the gap is the difference of
 
 
@@ -78,7 +81,7 @@ def certify(
     inverse_weight = 1.0 / np.atleast_1d(np.asarray(problem.weight, dtype=float))
     summed = problem.shifts(prices)
     magnitude = problem.shifts({name: np.abs(p) for name, p in prices.items()})
-    if shift is None or not (np.abs(shift - summed) <= _excusable(problem, inverse_weight, magnitude)).all():
+    if shift is None or not (np.abs(shift - summed) <= _excusable(problem, magnitude)).all():
         shift = summed
     else:
         magnitude = np.abs(shift)
@@ -119,13 +122,18 @@ def certify(
     return Certificate(stationarity, feasibility, complementarity, consistency, gap), cost
 
 
-def _excusable(problem: Problem, inverse_weight: Floats, magnitude: Floats) -> Floats:
-    """By how much each cell's shift may differ from the sum of its prices: by their rounding, as far as that matters little to its leaves."""
-    largest = np.full(problem.cells, inverse_weight[0])
-    if len(inverse_weight) > 1:
-        np.maximum.at(largest, problem.cell, inverse_weight)
+def _excusable(problem: Problem, magnitude: Floats) -> Floats:
+    """By how much each cell's shift may differ from the sum of its prices: by their rounding, of prices as large as a solution can have.
+
+    A soft feature's price is w (x − target), and those of exact features hold soft ones in balance: beyond `MAX_NATURAL_PRICES` times the
+    largest weight times the largest count, prices are of no solution, and their rounding excuses nothing.
+    """
     scale = 1.0 + _max_abs(problem.target)
-    return np.minimum(SUM_ROUNDING_ERROR * magnitude, MAX_CANCELLATION * scale / largest)
+    weight = float(np.max(problem.weight))
+    for term in problem.terms:
+        scale = max(scale, 1.0 + _max_abs(term.target))
+        weight = max(weight, float(np.max(term.weight, where=np.isfinite(term.weight), initial=0.0)))
+    return SUM_ROUNDING_ERROR * np.minimum(magnitude, MAX_NATURAL_PRICES * weight * scale)
 
 
 def _weighted_squares(weight: float | Floats, leaves: Floats) -> float:
