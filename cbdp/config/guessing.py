@@ -551,6 +551,7 @@ def _trip_end_score(role: str, leaving: str) -> Callable[[str, pa.DataType], int
             score(name, side, PLACE_SCORES, UNFIT_SCORES, COORDINATE_SCORES)
             - score(name, opposite)
             - fraction
+            + bool(words & vocabulary.ORIGIN_OR_DESTINATION)  # rather than "inicio", which may be a time
         )
 
     return fits
@@ -596,7 +597,10 @@ def _time_columns(source: Columns, taken: Mapping[str, str]) -> dict[str, str]:
 def _trip_begins(name: str, kind: pa.DataType) -> int:
     """A column that is called the start of the trip, and no place: the time at which it starts."""
     words = set(words_of(name))
-    begins = words & vocabulary.START and words & vocabulary.TRIP
+    alone = (
+        words <= vocabulary.START - vocabulary.ORIGIN_OR_DESTINATION
+    )  # "inicio", where the origin is another column
+    begins = words & vocabulary.START and (words & vocabulary.TRIP or alone)
     other = words & (
         vocabulary.SPOT
         | vocabulary.ZONE

@@ -36,6 +36,16 @@ END = _words(
     it="destinazione arrivo fine discesa uscita",
     id="tujuan akhir selesai turun tiba kedatangan keluar",
 )
+# of these, words that mean the place and never the moment
+ORIGIN_OR_DESTINATION = _words(
+    en="origin orig destination dest",
+    es="origen destino",
+    pt="origem",
+    fr="origine",
+    de="quelle ziel",
+    it="destinazione",
+    id="asal tujuan",
+)
 LEAVING = _words(
     es="salida", pt="saida"
 )  # leaving a place: the start of a trip, but where a gate is entered, its end

@@ -5,11 +5,14 @@ Column names are facts about these data sets; no row of any of them is here.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cbdp.app import cli
 from cbdp.config.guessing import guess_columns
 from cbdp.config.vocabulary import may_name_person, names_person, words_of
 from cbdp.counting import Schema
@@ -186,3 +189,12 @@ def test_people_by_other_words(name: str) -> None:
 )
 def test_what_belongs_to_one_person_is_said(name: str) -> None:
     assert may_name_person(name)
+
+
+def test_the_start_of_a_trip_is_a_time_where_another_column_is_its_origin(tmp_path: Path) -> None:
+    """Words for a beginning and an end mean places only where no column is called origin and destination."""
+    trips = tmp_path / "viajes.csv"
+    trips.write_text("inicio,fin,origen,destino\n2026-03-02 08:10,2026-03-02 08:30,A,B\n")
+    written = tmp_path / "cbdp.toml"
+    assert cli.main(["init", str(trips), "--out", str(written)]) == 0
+    assert 'origin = "origen", destination = "destino", time = "inicio"' in written.read_text()
